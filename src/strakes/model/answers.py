@@ -7,15 +7,15 @@ from typing import Literal
 
 from strakes.stats.grades import Grade
 
-# How to average the values that several measurements have in the same round of trials.
+# How to average several measurements of one round of trials.
 Mean = Literal["arithmetic", "geometric", "median"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """A setting that a question compares with others: its displayed name, and the ids of its measurements.
+    """An option of a question: its displayed name, and the ids of its measurements.
 
-    ``mean``: how to average the measurements of a round. In an arithmetic mean, the fastest ones dominate.
+    ``mean``: how to average several measurements of one round. In an arithmetic mean, high values dominate.
     """
 
     label: str
@@ -27,9 +27,9 @@ class Option:
 class Question:
     """A question that a run answers: which option should a user choose?
 
-    ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options are sorted by cost,
-    cheapest first, and the first good enough option is the answer. ``alike``: the answer if all options perform alike.
-    ``advises``: whether users can choose the setting. ``remark``: a caution, e.g. that the data came from a cache.
+    ``title``: two or three words, e.g. "request size, writes". ``ordered``: options are sorted by cost, and the
+    cheapest good enough one is the answer. ``alike``: the answer if all options perform alike. ``advises``: whether
+    users can choose the setting. ``remark``: a caution, e.g. that the data came from a cache.
     """
 
     id: str
@@ -44,9 +44,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Part:
-    """One condition of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
+    """A condition of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measurements, averaged by ``mean`` in each round of trials. ``ratio``: a text that names both.
+    ``a``, ``b``: ids of measurements, which are averaged in each round. ``ratio``: the name of the ratio, as text.
     """
 
     ratio: str
@@ -74,7 +74,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The factor by which the chosen option is better than another, with interval and grade."""
+    """The ratio by which the chosen option is better than another one, with interval and grade."""
 
     option: str
     measure: str
@@ -86,11 +86,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Answer:
-    """The graded answer to one question.
+    """The graded answer to a :class:`Question`, with the same fields and these:
 
     ``chosen``, ``measure``: the recommended option and its first measurement. ``against``: the comparison that decides
-    the grade. ``within``: for the grade "alike", the maximum factor between options. ``confidence``: of each interval.
-    ``blocks``: number of rounds that measured both options. The other fields are those of :class:`Question`.
+    the grade. ``within``: maximum ratio between options with the grade "alike". ``blocks``: number of rounds.
     """
 
     id: str

@@ -41,18 +41,18 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# A phase has at most one of these metrics, and any number of others.
+# Main metrics. A phase has at most one of them.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# Metrics of the load of machines and accelerators. The precision of a run does not depend on them.
+# Metrics of the load of machines and accelerators, for which no precision is required.
 SIDE_METRICS = tuple(metric for metric, unit in UNITS.items() if unit in ("%", "B"))
 
-# Placeholder for the plan of measurements by another tool.
+# The plan of measurements that another tool made.
 NO_PLAN = Plan(0, ())
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One quantity measured in one phase of a plan. ``settings``: settings of the phase, besides those of its cell."""
+    """A quantity to measure in a phase of a plan. ``settings``: of the phase, in addition to those of the cell."""
 
     phase: str
     metric: Metric
@@ -65,18 +65,17 @@ class Measure:
 
     @property
     def suffix(self) -> str:
-        """Return the end of the measurement's id: the phase and, unless it is a usual one, the metric."""
+        """Return the end of the measurement's id: the phase, and the metric if it is not a main metric."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
 @dataclass(frozen=True)
 class Cell(Record):
-    """One combination of a study's settings, with its plan and the quantities to measure.
+    """A combination of a study's settings, with its plan and the quantities to measure.
 
-    ``priority``: 1 is omitted last if the budget is short. ``layout``: required layout of the files (None: the
-    default). ``precision``: required relative half-width of intervals (None: that of the run). ``fingerprint``: hash of
-    the plan or, for a cell ``imported`` from another tool, of the settings that must agree in comparisons. ``knobs``:
-    settings of the file system during the measurement.
+    ``priority``: if the budget is short, cells with larger numbers are omitted first. ``precision``: required relative
+    half-width of intervals (None: that of the run). ``fingerprint``: hash of the plan or, for an ``imported`` cell, of
+    the settings that must agree in comparisons.
     """
 
     ALWAYS = ("measures", "priority")

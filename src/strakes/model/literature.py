@@ -14,8 +14,8 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
-# Metadata replication in S2 (Zeng and others, 2021): bytes per file, configured rate, rate in production as stated in
-# the text, and measured seconds by number of files.
+# Values for metadata replication in S2 (Zeng et al., 2021): bytes per file, configured rate, rate according to the
+# text, and seconds by number of files according to the table.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0
@@ -45,7 +45,7 @@ class Source:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
-        """Return the results that a run does not reproduce. ``against``: whether the run compares two file systems."""
+        """Return the results that a run does not reproduce. ``against``: the run compares two file systems."""
         return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
@@ -57,7 +57,7 @@ SOURCES: Mapping[str, Source] = {
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A published value at the x position ``at`` of a figure, and the values of the run at the same x, in ``unit``."""
+    """A published value at the x position ``at`` of a figure, and the values of a run at the same position."""
 
     figure: str
     at: str
@@ -83,18 +83,17 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
 
 
 def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
-    """Return the texts of all published results of ``source`` in the report's figures, without duplicates."""
+    """Return the distinct texts of the references to ``source`` in figures."""
     references = [reference for figure in portrait.figures for reference in figure.references]
     return tuple(dict.fromkeys(reference.text for reference in references if reference.source == source))
 
 
 def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
-    """Return the size of the experiment: name, published value and value of this run for each quantity."""
+    """Return the size of the experiment: (quantity, published value, value of this run)."""
     target = portraits[0].target
     every = [cell.settings for portrait in portraits for cell in portrait.cells]
 
     def most(*names: str) -> int:
-        """Return the largest product of the settings ``names`` in a cell, or 0 if no cell has all of them."""
         values = [[one for name in names if isinstance(one := settings.get(name), int)] for settings in every]
         return max((math.prod(each) for each in values if len(each) == len(names)), default=0)
 
@@ -159,11 +158,11 @@ def replication_table() -> tuple[ReplicationRow, ...]:
 
 
 def replication_disagreement() -> str:
-    """Return a text on the contradiction in S2 (Zeng and others, 2021) between text and table of replication times."""
+    """Return a text: S2 (Zeng and others, 2021) states one rate of replication in the text, and others in a table."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
-        "Zeng et al. (2021): according to the text, replication reached about {said:.0f} MB/s, a third of the "
-        "configured {configured:.0f} MB/s; according to the table, {low:.0f} to {high:.0f} MB/s.",
+        "Zeng et al. (2021) state different rates of replication: about {said:.0f} MB/s in the text, and {low:.0f} to "
+        "{high:.0f} MB/s in the table ({configured:.0f} MB/s configured).",
         said=_SAID_MB_PER_S,
         configured=CONFIGURED_MB_PER_S,
         low=min(rates),

@@ -15,7 +15,7 @@ StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
 
 @dataclass(frozen=True)
 class Stop:
-    """The rule that ends a phase: its amount of work, its ``seconds``, or both (stonewall, wear-out)."""
+    """The rule that ends a phase: its amount of work, a time in ``seconds``, or a combination of both."""
 
     rule: StopRule = "amount"
     seconds: float | None = None
@@ -34,14 +34,14 @@ Value = TypeVar("Value")
 def usually(value: Value) -> Value:
     """Return a dataclass field that the canonical form of a plan omits if it has its default ``value``.
 
-    Fields that were added later use it, so that the fingerprints of stored plans do not change.
+    Fields that are new in the schema use it, so that the fingerprints of stored plans stay the same.
     """
     default: Value = field(default=value, metadata={"left_out": True})
     return default
 
 
 def usual_keys(phase: DataclassInstance) -> list[str]:
-    """Return the keys that the canonical form of ``phase`` omits: defaults of fields made by :func:`usually`.
+    """Return the keys that the canonical form of ``phase`` omits, because they have their default values.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> usual = usual_keys(MetadataPhase("make", "file-create", "unique", 10, fsync=True, order="random"))
@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One call of a sequence on a small file. 0 ``bytes``: the whole file. 0 ``unit_bytes``: the unit of the phase."""
+    """One call of a sequence on a small file. ``bytes`` 0: the whole file. ``unit_bytes`` 0: the unit of the phase."""
 
     op: FlowCall
     bytes: int = 0
@@ -326,7 +326,7 @@ class StagePhase:
         return "read"
 
     def operations(self, ranks: int) -> int:
-        """Return 0 for unknown: the number of calls depends on the size of the file and on the nodes."""
+        """Return 0 for unknown, because the number of calls depends on the size of the file and on the nodes."""
         return 0
 
 
@@ -368,7 +368,7 @@ class TrainingPhase:
         return (self.steps or samples // self.batch_samples // ranks) * self.batch_samples * ranks
 
     def bytes_added(self) -> int:
-        """Return the number of bytes that all ranks add; an expected value if sizes are random."""
+        """Return the number of bytes that all ranks add, or the expected value if sizes are random."""
         return self.file_count * self.samples_per_file * self.sample_bytes if self.operation == "generate" else 0
 
     def inodes_added(self) -> int:
@@ -381,7 +381,7 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """A phase inside a mixed phase, on ``ranks`` ranks. Their numbers follow those in the preceding part."""
+    """A phase inside a mixed phase, on ``ranks`` ranks, which follow the ranks of the preceding part."""
 
     ranks: int
     phase: PartPhase

@@ -1,4 +1,4 @@
-"""The directory in which a plan runs. By default it is new, on servers that the file system chooses."""
+"""The directory in which a plan runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from strakes.targets.description import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """A directory in which a plan runs, and its required placement on servers.
+    """The directory in which a plan runs, and the required placements on servers.
 
-    ``target``: "" for the measured file system, "against" for the one compared with it. ``placement``: required for the
-    directory. ``entries``: required for subdirectories, by their names in the engine (``items.0.tree``). ``kept``: name
-    of a directory for all executions of the plan, where pools of files can grow; without a name, each execution gets a
-    new directory. ``drawn``: each round of trials gets a new directory, so that placement by a hash varies. It is
-    created one round before its use, because the file system may take time to move it to its server.
+    ``target``: "against" for the second file system of a comparison. ``entries``: placements of subdirectories, by name
+    (``items.0.tree``). ``kept``: name of a directory for all executions of the plan; without a name, each gets a new
+    one. ``drawn``: each round gets a new directory, so that placement by a hash varies. This directory is created a
+    round earlier, because the file system may take time to move it.
     """
 
     target: Literal["", "against"] = ""
@@ -27,15 +26,15 @@ class Place:
     drawn: bool = False
 
     def name_in(self, block: int) -> str:
-        """Return the name of the directory that all executions of a round share, or "" if each creates its own."""
+        """Return the name of the directory that all executions of a round share, or "" if each gets a new one."""
         return f"{self.kept}-{block}" if self.drawn else self.kept
 
     def is_left_empty(self) -> bool:
-        """Return whether a plan that ended early can be repeated, because it then gets an empty directory."""
+        """Return whether the engine removes the files after each execution, so that the plan can be repeated."""
         return not self.kept or self.drawn
 
     def is_plain(self) -> bool:
-        """Return whether the directory has no required placement, so that the engine can create it."""
+        """Return whether the engine can create the directory: it is new and has no required placements."""
         return self.placement is None and not self.entries and not self.kept
 
 

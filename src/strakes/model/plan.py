@@ -23,10 +23,10 @@ from strakes.model.record import from_fields
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
-# Kinds of phases that have no stop rule. They end when their work is done.
+# Phases without a stop rule end when their work is done.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
-# Keys for the placement of ranks and buffers -> their default, which the canonical form omits.
+# Keys for the placement of ranks and buffers -> default. The canonical form omits defaults.
 PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
 
 
@@ -77,17 +77,17 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def made_elsewhere(self, phase_name: str) -> bool:
-        """Return whether every rank of a phase uses files that a rank on another node created."""
+        """Return whether ranks on other nodes created all files that a phase uses."""
         shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
         each = self.ranks_per_node or self.ranks
         return any(each <= shift <= self.ranks - each for shift in shifts)
 
     def inside_ceph(self) -> bool:
-        """Return whether the plan uses CephFS without a mount (libcephfs). All phases of a plan do, or none does."""
+        """Return whether the plan uses CephFS through libcephfs instead of a mount."""
         return next(self.each())[0].backend == "cephfs"
 
     def each(self) -> Iterator[tuple[WholePhase, int]]:
-        """Yield all phases with their numbers of ranks, and the parts of mixed phases instead of these."""
+        """Yield each phase with its number of ranks. A mixed phase is replaced by its parts."""
         for phase in self.phases:
             if isinstance(phase, MixedPhase):
                 yield from ((part.phase, part.ranks) for part in phase.parts)

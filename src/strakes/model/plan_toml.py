@@ -13,7 +13,7 @@ from strakes.base.units import parse_bytes, parse_seconds
 from strakes.model.plan import PLACEMENT, Plan, plan_from_json
 
 _MOST_HINT_BYTES = 1 << 20
-_MOST_PHASES = 1000  # Maximum number of phases. The time to check an invalid plan grows in proportion.
+_MOST_PHASES = 1000  # Maximum number of phases, which limits the time to check an invalid plan.
 _TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
 _TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 
@@ -59,7 +59,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     hints = phase.get("hints")
     if isinstance(hints, str):
         file, parts = folder / hints, PurePath(hints).parts
-        # Reports show the hints. A plan from somebody else must not publish other files of the user as hints.
+        # Reports show hints, so another person's plan could publish files of the user.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
             raise BadInputError("the plan may not use this hints file", where=hints, remedy=remedy)

@@ -43,7 +43,7 @@ Path = tuple[str | int, ...]
 
 
 def validate_plan_document(document: Mapping[str, Any]) -> None:
-    """Raise BadInputError if the document is not a plan. The text has all invalid keys, ``where`` the first one.
+    """Raise BadInputError if a document is not a plan. The error lists all invalid keys.
 
     >>> validate_plan_document({"schema": 1, "seed": 0, "team": {"ranks": 0}, "phases": []})
     Traceback (most recent call last):

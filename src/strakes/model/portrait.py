@@ -17,9 +17,9 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class IntervalOf:
-    """An interval of the quantity that ``of`` names, e.g. "ratio of 1 MiB to 4 KiB".
+    """A confidence interval of the quantity ``of``, for example "ratio of 1 MiB to 4 KiB".
 
-    ``unit`` of ``low`` and ``high``: "times" (ratio), "share" (shown in %), a unit of measures, or "" (number).
+    ``unit``: "times" (ratio), "share" (shown in %), "" (number), or a unit such as B/s.
     """
 
     low: float
@@ -33,9 +33,9 @@ class IntervalOf:
 class CellEstimate:
     """The result of a cell (a combination of a study's settings) that was measured ``runs`` times.
 
-    ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs, there is no interval (None).
-    ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if the unit is not a
-    rate. ``imported``: another tool measured the runs. ``fresh``: rate of a first run far above all others.
+    ``low``, ``high``: None if there are too few runs for an interval. ``values``: single runs in time order.
+    ``pooled``: total work divided by total time, for rates. ``imported``: measured by another tool. ``fresh``: rate of
+    the first run if it is far above all others.
     """
 
     id: str
@@ -65,11 +65,11 @@ class SkippedCell:
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement with its verdict.
+    """A statement with its verdict.
 
-    ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated),
-    inconclusive (too few measurements), unknown (not measured). ``needs``: the missing measurement. ``evidence``: ids
-    of cells. ``tone``: good or bad if the interval shows a strength or weakness. ``grade``: only for a claim.
+    ``verdict``: measured, holds or does-not (claims), forecast (extrapolated), inconclusive (too few measurements),
+    unknown (not measured). ``needs``: the missing measurement. ``evidence``: ids of measurements. ``tone``: whether the
+    interval shows a strength or a weakness. ``grade``: only for claims.
     """
 
     id: str
@@ -111,9 +111,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published result in a figure: a range of x, points (x, y), or only a text.
+    """A published result in a figure, or a law fitted to the run: a range of x, points (x, y), or only a text.
 
-    ``label``: name of the points. A law fitted to the values of the run also has this form, but no published source.
+    ``label``: name of the points in the figure.
     """
 
     source: str
@@ -126,7 +126,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a study. Its points name measurements, whose results are the y values."""
+    """A figure of a study. Its points are measurements, whose results are the y values."""
 
     study: str
     title: str
@@ -150,9 +150,9 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """Counters of a server or storage target, summed over all ``visits`` (executions of the plan) of a cell.
+    """Counters of a server or storage target, summed over ``visits`` executions of the plan of a cell.
 
-    They include making and removing the files, and have the names in ``strakes.targets.description.Observation``.
+    They include the creation and removal of files. ``strakes.targets.description.Observation`` lists their names.
     """
 
     study: str

@@ -1,6 +1,6 @@
-"""Convert JSON records of the store and of engines to frozen values, and back.
+"""Convert frozen dataclasses to JSON records of the store and of engines, and back.
 
-Missing keys get their default; unknown keys are ignored. A class with ``from_json`` and ``to_json`` has its own form.
+Missing keys get their default, and unknown keys are ignored. ``from_json`` and ``to_json`` of a class have priority.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from strakes.targets.description import Layout
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Values of these types are stored unchanged. They are most of the data of a run, and no class describes them.
+# Types of large values, which are stored without conversion.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
 class Record:
-    """Base class of records. A field is written only if it is in ALWAYS or differs from its default."""
+    """Base class of records. Fields with default values are not written, unless they are in ALWAYS."""
 
     ALWAYS: ClassVar[tuple[str, ...]] = ()
 
 
 def from_record(kind: type[T], record: object) -> T:
-    """Return ``record`` as a value of type ``kind``. Raises KeyError, TypeError or ValueError for other records.
+    """Convert a JSON record to a value of type ``kind``. Raises KeyError, TypeError or ValueError for an invalid
+    record.
 
     >>> from strakes.model.place import Place
     >>> place = Place(kept="population")
@@ -104,7 +105,7 @@ def _of_type(kind: Any, value: Any) -> Any:
 
 
 def _number(kind: Any, value: Any) -> Any:
-    """Return a number of type ``kind``. The integer 4 may be written as 4.0 and has the same fingerprint."""
+    # JSON may contain the integer 4 as 4.0. Both must have the same fingerprint.
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1):
         raise ValueError(f"{value!r} is not a valid {kind.__name__}")
     return kind(value)
@@ -154,7 +155,7 @@ def _written(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
     return tuple(
         (one.name, _default(one) if sparse and one.name not in always else MISSING, hints[one.name] in _AS_THEY_ARE)
         for one in fields(kind)
-        # The components of a composite layout are only displayed and not stored, because runs cannot set them.
+        # Runs cannot set the components of a composite layout, so records omit them.
         if one.init and (kind, one.name) != (Layout, "components")
     )
 

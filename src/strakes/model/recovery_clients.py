@@ -10,7 +10,7 @@ from strakes.model.plan import Plan
 
 # Name of the phase during which the fault is injected.
 WATCH = "watch"
-# Seconds from the planned end of the clients, which may hang, to the end of the fault.
+# Seconds after the planned end of the clients, after which the fault is undone even if they hang.
 _GRACE_S = 60.0
 
 
@@ -19,7 +19,7 @@ class Timing:
     """Planned times of a drill, in seconds.
 
     The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. If the latter is
-    None, the fault is undone when the clients have ended or, because it may block them, after a time limit.
+    None, the fault is undone after the end of the clients, but at the latest after a time limit.
     """
 
     before_s: float
@@ -38,16 +38,16 @@ class Timing:
 
     @property
     def undone_when(self) -> str:
-        """Return a text on when the fault is undone."""
+        """Return the time at which the fault is undone, as text."""
         if self.restore_after_s is not None:
             return f"{format_seconds(self.restore_after_s)} after that"
         return f"when the clients have ended; if they hang, {format_seconds(self.undone_within_s)} after the fault"
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
-    """Return the phase in which the clients create files, empty or of ``file_bytes`` written with fsync.
+    """Return the phase in which the clients create empty files, or files of ``file_bytes`` written with fsync.
 
-    ``sessions``: each client is a libcephfs session, which servers see as a client, instead of a thread on the mount.
+    ``sessions``: each client is a libcephfs session instead of a thread on the mount.
     """
     return ProbePhase(
         WATCH,

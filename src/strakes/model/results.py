@@ -13,9 +13,9 @@ from strakes.model.sample import Sample
 
 @dataclass(frozen=True)
 class Observation:
-    """A value that one execution of a plan measured in one phase, and the sample of the phase.
+    """A value that one execution of a plan yielded in one phase, with the sample of the phase.
 
-    ``servers``: counters of servers and targets over the whole plan. ``at_s``: start of the plan, Unix time.
+    ``servers``: counters of servers during the plan. ``at_s``: start of the plan, Unix time.
     """
 
     block: int
@@ -28,9 +28,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Measured:
-    """A quantity that was measured with some settings, with all values in time order.
+    """A quantity measured with the same settings in all trials, with its values in time order.
 
-    ``settings``: of the plan and the phase. ``elsewhere``: the data read had been written by another node.
+    ``settings``: of the cell and of the phase. ``elsewhere``: another node had written the data that was read.
     """
 
     id: str
@@ -48,11 +48,11 @@ class Measured:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the quantity is a load of the machine rather than a result of the file system."""
+        """Return whether the quantity is a load (in % or bytes) instead of a rate or a time."""
         return self.unit in ("%", "B")
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
-        """Return number of the round of trials -> value, for the trials with this ``purpose``."""
+        """Return round -> value, for the trials with this ``purpose``."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
 
 
@@ -81,10 +81,7 @@ class Results:
         return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """Return the measurements of a load of the machine or of servers with these settings.
-
-        ``metric``: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory`` or ``utilisation``.
-        """
+        """Return the measurements of the load ``metric`` (``device_busy``, ``iowait``, ...) with these settings."""
         return [cell for cell in self._agreeing(settings) if cell.is_side and cell.id.endswith(f":{metric}")]
 
     def _agreeing(self, settings: Mapping[str, Setting]) -> list[Measured]:
@@ -100,5 +97,5 @@ class Results:
         return sorted(found, key=float)
 
     def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
-        """Return the ids of measurements, to cite them as evidence of a finding."""
+        """Return the ids of measurements, as evidence of a finding."""
         return tuple(cell.id for cell in measured)

@@ -12,7 +12,7 @@ from strakes.stats.interval import median
 
 @dataclass(frozen=True)
 class Beginning(Record):
-    """Start of a phase: ``last_rank`` on ``last_host`` started ``apart_s`` seconds after the first rank.
+    """The start of a phase. ``last_rank`` on ``last_host`` started ``apart_s`` seconds after the first rank.
 
     ``crowded``: a machine had fewer processors than ranks.
     """
@@ -24,7 +24,7 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Maximum skew, in seconds, between the starts of ranks. A larger skew causes a warning.
+# strakes warns if the last rank starts more than this number of seconds after the first one.
 APART_S = 1e-3
 
 
@@ -49,15 +49,15 @@ class Skew:
         return self.apart_s > APART_S
 
 
-# A read does not measure storage if more than this share of the file was in the page cache before.
+# A read measures storage if at most this share of the file was in the page cache before.
 CACHED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class PageCache(Record):
-    """Bytes of a file that were in the page cache before and after a phase.
+    """Bytes of a file in the page cache before and after a phase.
 
-    ``method``: "none" if the kernel does not report it. ``error_bytes``: error if only a sample was checked.
+    ``method``: how they were counted ("none": unknown). ``error_bytes``: error if only a sample of pages was checked.
     """
 
     method: str = "none"
@@ -69,7 +69,7 @@ class PageCache(Record):
 
 @dataclass(frozen=True)
 class NodeOfPhase(Record):
-    """A node of the team. Its ranks are ``first_rank`` up to the next node's first rank."""
+    """A node of the team. Its ranks begin with ``first_rank`` and end before the first rank of the next node."""
 
     host: str
     first_rank: int = 0
@@ -78,19 +78,18 @@ class NodeOfPhase(Record):
 
 @dataclass(frozen=True)
 class HeldBack(Record):
-    """Total seconds that the ranks of a phase waited to stay below a requested limit (--impact, --neighbour)."""
+    """Total seconds that the ranks of a phase waited because of a load limit (--impact, --neighbour)."""
 
     held_back_s: float
 
 
 @dataclass(frozen=True)
 class Sample(Record):
-    """A finished phase, with totals over all ranks. ``ranks`` has one row per rank, with the values of ``columns``.
+    """The totals of a finished phase over all ranks.
 
-    A sample of another tool only has a name and a rate. ``counters``: counters of rank 0's node. ``listed``: numbers of
-    directories read and of matches of find. ``trained``: data supplied to accelerators in an epoch. ``parts``: samples
-    of the parts of a mixed phase. ``staged``: ranks that read a shared file for others. ``population``: pool of small
-    files. ``read_bytes``: bytes read from the pool. ``recovery_first_s`` to ``drill``: only for fail-over drills.
+    ``ranks`` has a row for each rank, with the values of ``columns``. ``counters``: of the node of rank 0. ``parts``:
+    samples of a mixed phase. ``population``, ``read_bytes``: a pool of small files, and bytes read from it.
+    ``recovery_first_s`` to ``drill``: of fail-over drills. A sample of another tool has only a name and a rate.
     """
 
     name: str
@@ -184,7 +183,7 @@ class Sample(Record):
 
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
-    """Return the sample of a phase by name. A part of a mixed phase gets the counters of the mixed phase.
+    """Return the sample of a phase or of a part of a mixed phase. A part gets the counters of the mixed phase.
 
     >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
     >>> part = sample_named([Sample("fill"), both], "watch")
@@ -210,7 +209,7 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
 
 
 def begun_together(samples: Iterable[Sample]) -> dict[str, Mapping[str, float]]:
-    """Return {"begun_together": summary of the start skews of all phases}, or {} if no skew is known."""
+    """Return a summary of the start skews of all phases, or {} if no skew is known."""
     phases = [skew for sample in samples if (skew := sample.skew())]
     if not phases:
         return {}

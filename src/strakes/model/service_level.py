@@ -24,11 +24,11 @@ class LatencyCounts(Protocol):
         """Return the number of latencies."""
 
     def percentile(self, share: float) -> float:
-        """Return the latency in seconds that the ``share`` (0 to 1) of all latencies does not exceed."""
+        """Return a quantile of the latencies, in seconds. ``share``: from 0 to 1."""
 
 
 class Minute(Protocol):
-    """Latency distributions by name, observed for ``seconds`` seconds (usually a minute)."""
+    """Latency distributions that were observed at the same time, usually for a minute."""
 
     @property
     def time_s(self) -> float:
@@ -40,12 +40,12 @@ class Minute(Protocol):
 
     @property
     def figures(self) -> Mapping[str, LatencyCounts]:
-        """Return the latency distributions by name. Names of probes end with their operation."""
+        """Return name -> latency distribution. The name of a probe ends with its operation."""
 
 
 @dataclass(frozen=True)
 class ServiceLevel:
-    """The ``percentile`` of ``operation`` must not exceed ``most_s`` seconds in the share ``of_minutes`` of minutes."""
+    """A limit of ``most_s`` for the ``percentile`` of ``operation``, in the share ``of_minutes`` of all minutes."""
 
     text: str
     percentile: float
@@ -56,7 +56,7 @@ class ServiceLevel:
 
 @dataclass(frozen=True)
 class Kept:
-    """The result for a service level: ``bad`` of ``minutes`` minutes exceeded the latency limit."""
+    """The result for a service level: its limit was exceeded in ``bad`` of ``minutes`` minutes."""
 
     level: ServiceLevel
     minutes: float
@@ -66,13 +66,12 @@ class Kept:
     def kept(self) -> bool | None:
         """Return whether the service level is met, or None without a measured minute.
 
-        One bad minute is always tolerated, except if the required share of good minutes is 100 %.
+        One bad minute is tolerated, unless all minutes must be good.
         """
         share = 1 - self.level.of_minutes
         return self.bad <= (max(share * self.minutes, 1.0) if share else 0.0) if self.minutes else None
 
     def __str__(self) -> str:
-        """Return the result as text, with PASS, FAIL or UNKNOWN."""
         if self.kept is None:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
         verdict = "PASS" if self.kept else "FAIL"
@@ -101,7 +100,7 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Return the number of minutes whose latencies exceeded the level. ``rows`` may cover several minutes each."""
+    """Count the minutes in which a service level was exceeded. A row may cover several minutes."""
     minutes = bad = 0.0
     for row in rows:
         exceeded = is_exceeded(level, row)
@@ -114,7 +113,7 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
 
 
 def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
-    """Return whether any directory exceeded the level in this minute, or None if no directory was probed."""
+    """Return whether the latencies of any directory exceeded the limit, or None if no directory was probed."""
     probe = f"probe {level.operation}"
     histograms = [one for name, one in row.figures.items() if name.endswith(probe) and one.count]
     return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None

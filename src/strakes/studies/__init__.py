@@ -1,5 +1,5 @@
-"""Studies of a file system, one module each, and the execution of a cell's plan (a trial).
+"""Studies of a file system, one module each, and the execution of their measurements.
 
-A study turns options into cells, each with a plan, and measured cells into answers. ``measure_*.py`` execute a trial.
-``neighbour.py`` protects other users of the file system during a trial. First file to read: ``study.py``.
+A study lists cells to measure, each with a plan, and derives answers from the results. ``measure_*.py`` execute the
+plan of a cell (a trial). ``neighbour.py`` protects other users meanwhile. First file to read: ``study.py``.
 """

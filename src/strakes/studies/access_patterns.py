@@ -1,4 +1,4 @@
-"""access-patterns: one or many files, with whole, segmented or strided access. After Zanon Boito et al. (2009), S5."""
+"""access-patterns: one or many files, with whole, segmented or strided access. After Zanon Boito et al. (2009)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
 _PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
-# Published relative errors: 10%, and 5% for reads of a whole file. Ratios within the error count as equal.
+# Published relative errors: 10 %, and 5 % for reads of a whole file.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.1, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
@@ -47,10 +47,10 @@ _WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguou
 
 
 class AccessPatterns(Study):
-    """Bandwidth of access patterns by request size and by number of clients. The publication names the patterns.
+    """Bandwidth of access patterns by request size and by number of clients.
 
-    SFWA: every rank reads one whole file. MFWA: a separate file for each rank. SFSA: one shared file with a contiguous
-    segment for each rank; strided SFSA: the segments of all ranks are interleaved.
+    Names of the publication: SFWA, every rank reads one whole file. MFWA, each rank has a file. SFSA, each rank has a
+    contiguous segment of one file. SFSA strided, the segments of all ranks are interleaved.
     """
 
     name = "access-patterns"

@@ -18,10 +18,10 @@ _MOST_LINES = 3
 
 
 class Against(Study):
-    """A study that runs another (inner) study on two sides, A and B, in alternation.
+    """A study that alternates between two sides, A and B. On each side it measures the cells of the study ``inner``.
 
-    Side A is the measured file system, side B the one given with --against. With ``knob``, both sides are the same file
-    system, and the system setting ``knob`` has the value ``before`` on side A and ``after`` on side B.
+    Side A is the measured file system, and side B is that of --against. With ``knob``, only the file system setting of
+    this name differs: ``before`` on side A, ``after`` on side B.
     """
 
     def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:
@@ -113,7 +113,7 @@ class Against(Study):
         a, b = zip(*pairs, strict=True)
         part = Part(gettext("{title}, A to B", title=title), a, b, *self.inner.published_ratio, "arithmetic")
         low, high = (f"{end:.3g}" for end in self.inner.published_ratio)
-        text = gettext("the published ratio of the means, {low} to {high}", low=low, high=high)
+        text = gettext("the ratio of the means is in the published range of {low} to {high}", low=low, high=high)
         return [Claim(f"{self.name}-published-mean", self.name, text, (part,))]
 
     def findings(self, results: Results) -> Sequence[Finding]:

@@ -1,4 +1,4 @@
-"""client-scaling: rate by number of clients, fitted with the universal scalability law. After StorNext (2011), S3."""
+"""client-scaling: rate by number of clients, fitted with the universal scalability law. After StorNext (2011)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from strakes.studies.study import Cells, Context, Study
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-# Published need: 20,000 files an hour for each of 100 to 1,000 clients. The lowest number of clients is used.
+# StorNext (2011) required 20,000 files an hour for each of 100 to 1,000 clients. strakes assumes 100 clients.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
-# Maximum relative deviation of a measured median from the fitted law. Beyond it, the law is not used to predict.
+# A law is not used to predict rates if a median deviates from it by more than this relative amount.
 _WORST_RESIDUAL = 0.25
-# Limit of extrapolation, as a multiple of the largest measured number of clients.
+# Maximum number of clients to extrapolate to, as a multiple of the largest measured number.
 _FURTHEST = 8
 _PARAMETERS = {
     "contention": "Scalability law, contention (the share of the work that has to queue): {value}.",
@@ -36,7 +36,7 @@ _SERVED = {
 
 
 class ClientScaling(Study):
-    """Rate of creating small files by number of clients. Each client writes to a separate pool (set of directories).
+    """Rate of creating small files by number of clients. Each client has a separate set of directories.
 
     A client is a rank of one node. The time includes syncfs(2), so that a cache in memory does not hide a slow device.
     """
@@ -87,7 +87,7 @@ class ClientScaling(Study):
         law = scalability(cells, results.confidence)
         evidence = results.ids(cells)
         if law is None:
-            needs = gettext("enough runs at {levels} or more different numbers of clients", levels=FEWEST_LEVELS)
+            needs = gettext("enough runs with at least {levels} different numbers of clients", levels=FEWEST_LEVELS)
             statement = gettext("No scalability law was fitted.")
             return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         return [*self._law(law, evidence), self._need(law, evidence)]
@@ -95,7 +95,7 @@ class ClientScaling(Study):
     def _law(self, law: Scalability, evidence: tuple[str, ...]) -> list[Finding]:
         if law.worst_residual > _WORST_RESIDUAL:
             statement = gettext(
-                "The universal scalability law does not fit this system: the fitted curve misses a median by {share}.",
+                "The universal scalability law does not fit: a median deviates from the fitted curve by {share}.",
                 share=f"{law.worst_residual:.0%}",
             )
             needs = gettext("more runs, or a system without the load of other users")
@@ -114,7 +114,7 @@ class ClientScaling(Study):
             shown = interval_of(peak, gettext("clients at the peak"), "clients")
             findings.append(self.finding("peak", statement, "measured", evidence, shown))
         else:
-            statement = gettext("The fitted law shows no number of clients beyond which the rate falls.")
+            statement = gettext("It is unknown whether the rate falls beyond some number of clients.")
             needs = gettext("more clients than {clients}", clients=law.measured_up_to)
             findings.append(self.finding("peak", statement, "unknown", evidence, needs=needs))
         return findings
@@ -148,7 +148,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """Return the fitted scalability law, or None if there are too few client counts or runs, or a rate of zero."""
+    """Return the fitted scalability law, or None with too few client counts or runs, or with a rate of zero."""
     rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

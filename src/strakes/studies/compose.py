@@ -1,4 +1,4 @@
-"""Common functions of studies: series, questions, titles, and tests for operations answered by a cache."""
+"""Common functions of studies: figures, questions, titles, and detection of cached results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from strakes.targets.mountinfo import own_cache
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
-    """Return, for each I/O phase, the measure of its bytes per second."""
+    """Return a measure of bytes per second for each phase."""
     return tuple(Measure(name, "bytes_per_s", {"operation": name}) for name in phases)
 
 
 def rates(*phases: str) -> tuple[Measure, ...]:
-    """Return, for each I/O phase, the measure of its operations per second."""
+    """Return a measure of operations per second for each phase."""
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
@@ -31,7 +31,7 @@ WRITE_AND_READ = bandwidths("write", "read")
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return a line of a figure for each name. The x values are values of the numeric setting ``factor``."""
+    """Return the lines of a figure, by name. The x values are values of the numeric setting ``factor``."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]
@@ -39,23 +39,23 @@ def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[
 
 
 def operation_of(cell: Measured) -> str:
-    """Return the label of a bar: the operation that was measured."""
+    """Return the name of the measured operation, as a label in figures."""
     return gettext(str(cell.settings["operation"]))
 
 
 def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] = operation_of) -> Series:
-    """Return a series of bars, with one bar for each measurement."""
+    """Return a series of bars, one for each measurement."""
     return Series(name, tuple(Point(label(cell), cell.id) for cell in cells))
 
 
 def log_values(cell: Measured) -> dict[int, float]:
-    """Return the log of a measured value by round, with the sign that makes larger better. Only positive values."""
+    """Return round -> logarithm of the value, or minus the logarithm for times. Values of 0 are omitted."""
     sign = -1.0 if cell.lower_is_better else 1.0
     return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
-    """Return the log of the mean of several measurements by round. Incomplete rounds are left out."""
+    """Return round -> logarithm of the mean of several measurements. Incomplete rounds are omitted."""
     values = [log_values(cell) for cell in cells]
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
@@ -76,9 +76,9 @@ def ask(
     mean: Mean | None = None,
     remark: str = "",
 ) -> list[Question]:
-    """Return the question "which option is best?" in a list, which is empty with fewer than two options.
+    """Return the question "which option is best?", or no question for fewer than two options.
 
-    The value of an option is the mean of its measurements (``mean``) or the value of its first measurement.
+    ``mean``: how to average the measurements of an option. Without it, only the first one counts.
     """
     measured = tuple(
         Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
@@ -93,14 +93,14 @@ def ask(
 def ask_level(
     study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
 ) -> list[Question]:
-    """Return the question "which level is enough?" in a list, which is empty with fewer than two levels."""
+    """Return the question "which level is enough?", or no question for fewer than two levels."""
     cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
     options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
     return ask(study, name, title, options, ordered=True, advises=advises)
 
 
 def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
-    """Return an estimate with its interval, the name of the quantity (``of``) and its unit."""
+    """Return an interval of the quantity ``of``, for reports."""
     return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
 
 
@@ -111,21 +111,19 @@ def interval_in(estimate: CellEstimate) -> Interval | None:
     return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
-# Seconds. A metadata operation that takes less time was answered by a cache of the client, not by a server.
+# Seconds. Only a client's cache can answer a metadata operation in less time.
 _ROUND_TRIP_S = 10e-6
-# A read is answered by a cache if the servers send less than this share of the data.
+# A read counts as cached if servers send less than this share of the data.
 _SERVED_SHARE = 0.5
-# Operations on names that an earlier phase of the trial has created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
-# A directory listing gets many entries per request, so its time per entry does not show whether a server answered.
 _ON_DIRECTORIES = ("list", "list-stat", "find")
 
 
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether a metadata operation was answered by the dentry or inode cache of this node.
+    """Return whether the dentry or inode cache of this node answered a metadata operation.
 
-    On a local file system, the result is True, because the caches are not dropped between phases. On a network file
-    system, it is True if an operation took less than 10 us, except for directory listings.
+    On a local file system, it always does, because these caches are not dropped. On a network file system, it does if
+    an operation takes less than 10 us; listings are excluded, because one reply has many entries.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
@@ -140,10 +138,10 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether most data of a read came from a cache of this node's client.
+    """Return whether a cache of this node's client supplied most data of a read.
 
-    With server counters, the result is True if the servers sent less than half of the data in the median trial. Without
-    counters, it is True for buffered reads if the client has a cache that cannot be dropped.
+    With server counters: if the servers sent less than half of the data in the median trial. Otherwise: if the read was
+    buffered and the client has a cache that cannot be dropped.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False

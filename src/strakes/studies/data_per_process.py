@@ -1,4 +1,4 @@
-"""data-per-process: data sizes at which writes saturate and reads leave the cache. Tian et al. (2020, S1), 3.2."""
+"""data-per-process: data sizes at which writes saturate and reads leave the cache. After Tian et al. (2020)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CACHED_SHARE = 0.5
 
 
 class DataPerProcess(Study):
-    """Bandwidth by bytes per rank: of writes with fsync, reads after these, and reads with a dropped cache."""
+    """Bandwidth by bytes per rank of writes with fsync, reads just after them, and reads with a dropped cache."""
 
     name = "data-per-process"
     title = "Data per process"
@@ -94,13 +94,13 @@ class DataPerProcess(Study):
             needs = gettext("a study with more than {memory} of data (twice this node's memory)", memory=memory)
             if not shares:
                 text = gettext(
-                    "The data size that the page cache serves is unknown: this file system reports no cached data."
+                    "It is unknown how much data the page cache holds: this file system does not report cached data."
                 )
             else:
                 largest, share = shares[-1]
                 text = gettext(
-                    "The data size that the page cache serves is unknown: with {size} per rank, {share} of the "
-                    "written data was still cached.",
+                    "It is unknown how much data the page cache holds: with {size} per rank, {share} of the written "
+                    "data was still cached.",
                     size=largest,
                     share=f"{share:.0%}",
                 )
@@ -115,8 +115,8 @@ class DataPerProcess(Study):
         else:
             fits, share_before = shares[left - 1]
             text = gettext(
-                "The cached share of the written data falls from {before} to {after} between {low} and {high} per "
-                "rank, so larger reads come from storage (Tian et al.: reads below 1 GiB came from the cache).",
+                "With {high} instead of {low} per rank, the cached share of written data falls from {before} to "
+                "{after}. Larger reads come from storage (Tian et al.: reads above 1 GiB).",
                 low=fits,
                 high=at,
                 before=f"{share_before:.0%}",

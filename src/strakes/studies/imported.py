@@ -1,4 +1,4 @@
-"""Present rates by another tool as a study. Its only findings are the statements of that tool."""
+"""Present results of another tool as a study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.studies.study import Cells, Context, Study
 
 
 class ImportedResults(Study):
-    """Imported rates, without confidence intervals."""
+    """Rates and statements of another tool, without confidence intervals."""
 
     name = "imported"
     title = "Imported figures"
@@ -35,7 +35,7 @@ class ImportedResults(Study):
 
 
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
-    """Return a warning that the rates are imported, and a warning for each remark of the parser on the file."""
+    """Return a warning that strakes did not measure the rates, and a warning for each remark of the parser."""
     made = f"{imported['tool']} {imported['version']}".strip()
     text = gettext(
         "These figures come from {tool}, not from strakes: single values without intervals, measured under unknown "
@@ -55,7 +55,7 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
 
 
 def imported_scope(imported: Mapping[str, Any]) -> str:
-    """Return a text on the source of the rates: the tool, the format and the file."""
+    """Return a text that names the tool, the format and the file of imported rates."""
     origin = gettext(
         "imported from {tool} ({format}, {file})",
         tool=imported["tool"],

@@ -53,7 +53,7 @@ class Layouts(Study):
         ranks, stop = context.team, context.stonewall()
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
-            # A client's page cache would answer reads of its own files, so each rank reads the files of another rank.
+            # A client's page cache would answer reads of its own files.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *context.write_and_read(min(MIB, large), large),

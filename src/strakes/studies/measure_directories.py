@@ -20,14 +20,14 @@ from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
 _NEVER_EMPTY = "stays"
-# Number of directories that are placed in parallel. Calls mostly wait, so doubling it nearly halves the time.
+# Number of directories that are created in parallel. Each creation mostly waits for a server.
 _AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Create the directory ``workspace/name`` on the metadata targets that ``place`` requires. Return its real targets.
+    """Create the directory ``workspace/name`` with the placements that ``place`` requires. Return actual placements.
 
-    Raises UnsupportedError if the file system cannot place directories, MeasurementError if a target is wrong.
+    Raises UnsupportedError if the file system cannot place directories, and MeasurementError if a placement differs.
     """
     directory = workspace / name
     from concurrent.futures import ThreadPoolExecutor
@@ -46,13 +46,13 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     if others := [str(directory / entry) for entry in place.entries if entry not in placed]:
         calls.call("mkdir", *others)
     if place.kept and place.entries:
-        # CephFS gives an empty pinned directory back to the rank of its parent directory, so put a file into it.
+        # CephFS gives an empty pinned directory back to its parent's rank, so a file is put into it.
         calls.call("create", *(str(directory / entry / _NEVER_EMPTY) for entry in place.entries))
     return given
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Return why directories cannot be placed on the required metadata targets, or "". Makes temporary directories."""
+    """Return why directories cannot be placed as required, or "". The test makes temporary directories."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))
@@ -68,7 +68,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
 
 
 def grown(plan: Plan, rounds: int) -> Plan:
-    """Return the plan of a later round, which adds files with new names to a growing pool.
+    """Return the plan of a later round of trials, which adds files with new names to those of earlier rounds.
 
     >>> from strakes.studies.small_files import pool_phase
     >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
@@ -82,12 +82,12 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return the number of rounds that may have made files. Each resumption may follow an unrecorded round."""
+    """Return the maximum number of rounds that have made files. An interruption may leave one round unrecorded."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 
 def files_kept(visits: Sequence[Visit], kept: str) -> int:
-    """Return the number of files that successful rounds have made in the directory ``kept``."""
+    """Return the number of files that successful trials have made in the directory ``kept``."""
     there = [visit for visit in visits if visit.kept == kept and visit.ended_well]
     return sum(sample.operations for visit in there for sample in visit.samples)
 
@@ -106,10 +106,9 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """A requested file layout (``wanted``), and the layout that new files get (``given``).
+    """The requested layout of new files (``wanted``), and the actual one (``given``, None if it was refused).
 
-    ``differences``: a message for each value that differs from the request. If the file system refused the layout,
-    ``given`` is None and ``differences`` contains the reason.
+    ``differences``: the differences or the reason for the refusal, as texts.
     """
 
     wanted: Layout
@@ -126,7 +125,7 @@ class LayoutDirectories:
         self._made: dict[Layout, Path] = {}
 
     def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
-        """Create the missing working directories for layouts. Return the requested and the actual layouts.
+        """Create the working directories for the layouts of cells. Return the requested and the actual layouts.
 
         A directory whose layout differs from the request is removed again.
         """

@@ -25,12 +25,12 @@ from strakes.targets.target import Target, capture
 from strakes.targets.workspace import Workspace, sweep
 
 INTERRUPTED = "interrupted"
-# Maximum number of attempts for a trial that fail-overs interrupt. The total time grows in proportion.
+# Maximum number of attempts for a trial that fail-overs interrupt.
 MOST_INTERRUPTED = 3
 _CONTRADICTION = "the request breaks the contract"
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 _OVER_LIMIT = "the plan took longer than its limit"
-# Runnable processes per processor above which a time-out may be due to the machine: each gets 33% of a processor.
+# Load per processor above which a slow trial may be the fault of the machine: each process gets 33 % of a processor.
 _OVERLOAD = 3.0
 _HANGS = "Check the servers of the file system. When they answer again, continue the run with --resume."
 
@@ -40,7 +40,7 @@ RunPlan = Callable[[Engine, Plan, Path, str, float], PlanResult]
 
 @dataclass(frozen=True)
 class Site:
-    """The measured file system, with the working directory, the engine and the server counters."""
+    """Everything that trials share: engine, file system, working directories and server counters."""
 
     engine: Engine
     target: Target
@@ -82,7 +82,7 @@ def open_site(
 def time_client() -> float:
     """Return the seconds that fixed memory copies and system calls take (a few ms), without a file system.
 
-    A shared machine may be 25 % slower for a minute. ``compare`` must not attribute that to the file system.
+    A shared machine may be 25 % slower for a minute, which is no change of the file system.
 
     >>> 0 < time_client() < 10
     True
@@ -115,7 +115,7 @@ def make_visit(
     on_progress: Callable[[Progress], None] | None = None,
     run_plan: RunPlan | None = None,
 ) -> Visit:
-    """Execute one trial and return its record: ``planned`` with the result, which may be a failure."""
+    """Execute one trial and return its record, which may be that of a failure."""
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
     name = place.name_in(planned.block) or f"v{planned.visit}"
@@ -160,7 +160,7 @@ def make_visit(
 
 
 def note_unread(site: Site, writer: RunWriter, note: Callable[[str], None]) -> None:
-    """Record servers whose counters can no longer be read. ``note`` receives a text on each new one."""
+    """Record servers whose counters can no longer be read, and report them by calling ``note``."""
     if sentences := site.watch.unread():
         writer.append_event(CountersUnread(sentences))
         note(" ".join(sentences))
@@ -182,9 +182,9 @@ def require_end(visit: Visit, site: Site) -> None:
 
 
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
-    """Return the exception for a failed trial, with the engine's error and the servers that have problems.
+    """Return the exception for a failed trial, with the engine's error and the problems of servers.
 
-    On an overloaded machine, a time-out is no failure of the file system, unless calls hang in the kernel.
+    An overloaded machine may also cause a time-out, unless calls hang in the kernel.
     """
     trouble = " ".join(target.trouble())
     if any(error.why == NOT_ENDED for error in errors):
@@ -192,7 +192,6 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
         what = "the file system does not answer"
         return MeasurementError(what, where=place, why=f"{why}. {trouble}" if trouble else why, remedy=_HANGS)
     load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
-    # Further errors name ranks that wait in a call, e.g. for a server that sends a byte a second.
     if len(errors) == 1 and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:
         return EnvironmentLacksError(
             "this machine is too busy to measure",

@@ -18,15 +18,15 @@ from strakes.targets.description import (
 )
 from strakes.targets.target import Target
 
-# Maximum share of the elapsed time for reading counters. Slow counters are read less often.
+# Maximum share of the elapsed time for reading counters.
 _SHARE = 0.05
-# Seconds for which server counters read after a plan are reused as the counters before the next one.
+# Maximum age in seconds of counters that are reused for the next trial.
 _FRESH_S = 0.25
-# Counters that are slow to read are reused for this multiple of the reading's duration.
+# Maximum age of counters that are slow to read, as a multiple of the time to read them.
 _FRESH_SHARE = 0.5
 # File systems record times in whole seconds.
 _WHOLE_SECONDS_S = 1.0
-# Seconds of difference at which a server's clock is not trusted. NTP keeps clocks within a second.
+# A server's clock that differs by this number of seconds is ignored. NTP keeps clocks within a second.
 _CLOCKS_DIFFER_S = 60.0
 
 
@@ -47,7 +47,7 @@ class TargetWatch:
         self._unread: dict[str, str] = {}
 
     def begin(self, *, needed: bool = False) -> None:
-        """Read the server counters before a trial. ``needed``: even if reading has already taken too long."""
+        """Read the server counters before a trial. ``needed``: even if earlier readings took too long."""
         self._before, self._lost = None, ()
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
         if not self._counts or (dear and not needed):
@@ -58,7 +58,7 @@ class TargetWatch:
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
-        """Return the increase of server counters during the trial, and the counters that are unreliable."""
+        """Return the increase of server counters during the trial, and a text for each target that lost counters."""
         if not self._before:
             return {}, ()
         before, after = self._before, self._look()
@@ -68,7 +68,7 @@ class TargetWatch:
         return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
 
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
-        """Return the interruptions by unavailable servers, from records or counters of the file system."""
+        """Return the interruptions of service during a trial, from records of the file system or from its counters."""
         remembered: list[Interruption] = []
         if self._lost or self._recall_s <= _SHARE * (ended_unix_s - began_unix_s):
             began = time.monotonic()
@@ -80,7 +80,6 @@ class TargetWatch:
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
-        # A client may miss the loss of a server. Times recorded by the server are better than times of the trial.
         counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
         with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
         known = {interruption.target for interruption in remembered}

@@ -1,4 +1,4 @@
-"""metadata-ops: mdtest's six operations and five others. After Zeng et al. (2021, S2), figures 5-8."""
+"""metadata-ops: mdtest's six operations and five others. After Zeng et al. (2021), figures 5-8."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# Maximum number of rank counts that are lines of one figure; more lines would hide each other. With more counts,
-# another figure has them on its x axis.
+# Maximum number of rank counts in one figure of lines.
 _FEW_LEVELS = 2
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
@@ -56,7 +55,7 @@ class MetadataOps(Study):
     title = "Metadata operations"
     question = "How many files and directories per second does each operation reach?"
     source = "S2"
-    # Published ratio of SSDs to disks: 1.6 to 1.7 (Zeng et al.). The range is extended by 10 % at both ends.
+    # Published ratio of SSDs to disks: 1.6 to 1.7 (Zeng et al.), here extended by 10 % at both ends.
     published_ratio = (1.6 / 1.1, 1.7 * 1.1)
 
     def cells(self, context: Context) -> Cells:
@@ -90,7 +89,7 @@ class MetadataOps(Study):
                 "small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop
             )
             phases += [create, replace(create, name="small-read", operation="file-read")]
-            # Creates with fsync imitate a metadata server that commits each change before its reply.
+            # A create with fsync imitates a metadata server that commits each change before its reply.
             synced = min(items, _MOST_SYNCED_FILES)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)

@@ -1,4 +1,4 @@
-"""namespace-scaling: metadata rates by number of targets and placement. After Booher and Kulkarni (S4), steps 2-4."""
+"""namespace-scaling: metadata rates by number of targets and placement. After Booher and Kulkarni, steps 2-4."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Maximum imbalance of requests between metadata targets that counts as balanced (10%).
+# Relative excess of requests to the busiest metadata target that still counts as balanced.
 _BALANCED_SHARE = 0.1
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
@@ -31,7 +31,7 @@ _UNKNOWN = {
     "counters of {silent}.",
     False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
 }
-# If the targets served fewer requests than this share of the operations, a client cache answered the rest.
+# Minimum ratio of served requests to operations. Below it, a client's cache answered some operations.
 _ALL_SERVED_SHARE = 0.9
 
 
@@ -69,7 +69,7 @@ class NamespaceScaling(Study):
 
     def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
-        # Clients cache the attributes of files that they create, so each rank stats the files of another rank.
+        # Clients cache the attributes of their own files, so each rank stats the files of another rank.
         phases = tuple(
             MetadataPhase(
                 operation,
@@ -87,7 +87,8 @@ class NamespaceScaling(Study):
             own = Placement("manual", targets[:1])
             directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
         else:
-            # Stripe subdirectories on Lustre, as published (lfs mkdir -D). CephFS distributes only ranks' directories.
+            # As published (lfs mkdir -D), Lustre also stripes subdirectories. CephFS spreads only the directories of
+            # ranks.
             inherited = context.file_system == "lustre"
             own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
         entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}
@@ -98,8 +99,8 @@ class NamespaceScaling(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         theirs = self.published(
             gettext(
-                "Booher and Kulkarni (Lustre): rates grew with the number of metadata targets if directories were "
-                "placed by hand, not automatically"
+                "Booher and Kulkarni (Lustre): rates grew with the number of metadata targets under manual placement, "
+                "but not under automatic placement"
             )
         )
         figures = []
@@ -110,7 +111,7 @@ class NamespaceScaling(Study):
             linear = [
                 Reference(
                     "linear",
-                    gettext("Dotted: the rate of one metadata target times the number of metadata targets."),
+                    gettext("Dotted line: linear scaling of the rate of one metadata target."),
                     label=gettext("linear"),
                     points=tuple(
                         (float(number), single.estimate.median * float(number))
@@ -194,7 +195,7 @@ class NamespaceScaling(Study):
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         message = "{told}. The busiest target served {low} to {high} of a run's requests."
         text = gettext(message, told=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
-        # Lustre distributes the files of a striped directory, so hashes of directories do not matter.
+        # Lustre spreads the files of a striped directory, so the placement of directories by a hash does not matter.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]
@@ -205,8 +206,8 @@ def _imbalance(directories: int, targets: int) -> str:
     if load <= 1 + _BALANCED_SHARE:
         return ""
     return gettext(
-        "If a hash places {directories} directories, the busiest target is expected to hold {share}, which limits "
-        "the rate to {limit} of that of an even split; with {enough} directories or more, the loss is below {loss}.",
+        "If a hash places {directories} directories, the busiest target is expected to hold {share} of them. This "
+        "limits the rate to {limit} of that of an even split. With {enough} directories, the loss is below {loss}.",
         directories=directories,
         share=f"{load / targets:.0%}",
         limit=f"{1 / load:.0%}",

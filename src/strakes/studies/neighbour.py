@@ -1,6 +1,6 @@
-"""Protect other users: measure their latencies with small operations, and reduce the load if these get slow.
+"""Protect other users: reduce the load of strakes if small operations become slow.
 
-The operations come from a second engine in another directory (the probe), at a fixed rate of a few per second.
+A second engine in another directory (the probe) executes a few small operations per second.
 """
 
 from __future__ import annotations
@@ -35,41 +35,40 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# The load is reduced if 3 of the last 100 operations of one kind were slow. By the binomial distribution, this holds
-# for 8% of windows if 1% of operations are slow, and for 99.8% if 10% are slow.
+# Three slow operations among the last 100 of a kind reduce the load. By the binomial distribution, this happens in 8 %
+# of windows if 1 % of operations are slow, and in 99.8 % if 10 % are slow.
 WINDOW, TOO_MANY = 100, 3
-# Load levels, as shares of the time in which each rank works.
+# Load levels: share of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Number of successive fast operations after which the load is raised. It doubles each time the raise has to be undone.
+# Successive fast operations after which the load is raised. The number doubles if the raised load was too high.
 CALM = 600
 # Operations per second of each kind. They are a negligible load, but show a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
-# Seconds for which the engine measures latencies. It is then started again immediately.
+# Duration of one plan of the probe in seconds. The next plan follows immediately.
 _PLAN_S = 60.0
 _LIMIT_S = 600.0
 # Minimum seconds and operations between two reports of the engine. A report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value of the probe: nine times the weight of other processes (manual page sched(7)). The probe represents users
-# on other machines, so it must not wait for a processor of this one.
+# Nice value of the probe, which represents users of other machines and must not wait for a processor of this one.
 _NICE = -10
-# Seconds for which latencies are measured on the idle file system: first to fill caches (not counted), then to count.
+# Seconds for which the probe works without other load: first to fill caches, then to measure.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
-# After a cancelled trial, the next one starts when no operation was slow for 1 s, or after 5 s at the latest.
+# After a cancelled trial, the next one starts after 1 s without slow operations, or at the latest after 5 s.
 _QUIET_S = 1.0
 _REST_S = 5.0
 _LOOK_S = 0.1
-# Seconds beyond the latency limit after which a missing result counts as slow.
+# Seconds after the latency limit until a missing result counts as slow.
 _SILENT_S = 2.0
-# Valid limits of --neighbour. Below 1 ms, scheduling of the probe dominates. Above 1 minute, nobody is protected.
+# Valid limits of --neighbour. Below 1 ms, the scheduling of the probe dominates its latencies.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 
 @dataclass(frozen=True)
 class Felt:
-    """Result of one probe operation: its kind, and whether it failed or exceeded the latency limit."""
+    """One operation of the probe: its kind, and whether it failed or exceeded the latency limit."""
 
     kind: str
     slow: bool
@@ -77,7 +76,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Control:
-    """Immutable state of the load controller: the allowed ``share`` of the load, or ``stopped``.
+    """State of the load controller: the share of time in which ranks may work. ``stopped``: the lowest is too much.
 
     >>> control = Control()
     >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
@@ -95,11 +94,10 @@ class Control:
 
     @property
     def share(self) -> float:
-        """Return the share of time, from 0 to 1, in which each rank may work."""
         return SHARES[self.step]
 
     def after(self, felt: Felt) -> Control:
-        """Return the state of the load control after one more operation of the probe."""
+        """Return the state after one more operation of the probe."""
         recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
         calm = 0 if felt.slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
@@ -128,7 +126,7 @@ def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
 
 
 class Probe:
-    """Thread that runs small operations to measure the latencies of other users."""
+    """Thread that runs small operations, to measure latencies as other users see them."""
 
     def __init__(
         self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
@@ -187,13 +185,13 @@ class Probe:
                     "the probe that protects other users cannot continue",
                     where=str(self._workspace),
                     why=f"{result.errors[0].what}: {result.errors[0].why}" if result.errors else why,
-                    remedy="Check that the file system answers: the limit of --neighbour needs the probe.",
+                    remedy="Check that the file system answers.",
                 )
                 return
 
 
 def parse_neighbour(text: str) -> float:
-    """Return the limit of the 99th percentile of latencies in seconds, as given by --neighbour. Raises BadInputError.
+    """Parse the value of --neighbour: the limit of the 99th percentile of latencies, in seconds. Raises BadInputError.
 
     >>> parse_neighbour("p99=20ms")
     0.02
@@ -219,7 +217,7 @@ def _is_slow(operation: LoggedOperation, limit_s: float) -> bool:
 
 
 def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str, Any]:
-    """Return number, median, p99 and maximum of the latencies in seconds, for each kind of operation and the worst.
+    """Return number, median, p99 and maximum of the latencies in seconds, for each kind and for the worst kind.
 
     ``slow``: number of operations that failed or exceeded the limit.
     """
@@ -245,8 +243,8 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
 class Neighbour:
     """Controller that keeps the 99th percentile of other users' latencies below ``limit_s`` seconds.
 
-    Call ``begin`` at the start, then ``before_visit`` and ``after_visit`` around each trial. ``yielded``: whether the
-    last trial was cancelled to protect other users.
+    Call ``begin`` once, then ``before_visit`` and ``after_visit`` around each trial. ``yielded``: whether the last
+    trial was cancelled to protect other users.
     """
 
     def __init__(self, limit_s: float, probe: Probe) -> None:
@@ -262,7 +260,6 @@ class Neighbour:
 
     @property
     def share(self) -> float:
-        """Return the allowed share of the load, 0 to 1."""
         return self._control.share
 
     def begin(self) -> None:
@@ -276,7 +273,7 @@ class Neighbour:
             raise EnvironmentLacksError(
                 "operations of other users already take longer than --neighbour allows",
                 why=self._why(self._all),
-                remedy="Measure at a quieter time, or give a limit above the p99 latency without the load of strakes.",
+                remedy="Measure at a quieter time, or give a higher limit.",
             )
 
     def before_visit(self) -> float:
@@ -289,7 +286,7 @@ class Neighbour:
         self._listen()
         if self._control.stopped:
             raise StoppedForOthersError(
-                "stopped, because the operations of other users would take too long; finished measurements are kept",
+                "stopped to protect other users; finished measurements are kept",
                 why=f"at the lowest possible load, {self._why(self._all[-WINDOW * len(KINDS) :])}",
                 remedy="Resume at a quieter time with the same command and --resume. To see the results: "
                 "strakes report latest",
@@ -301,7 +298,7 @@ class Neighbour:
         return self.share
 
     def while_it_runs(self, engine: Engine, *, may_yield: bool) -> Callable[[Progress], None]:
-        """Return the progress callback of a trial. ``may_yield``: it cancels the trial if others are slowed down."""
+        """Return the progress callback of a trial. With ``may_yield``, long latencies cancel the trial."""
 
         def look(_progress: Progress) -> None:
             if self._listen() and may_yield:
@@ -361,7 +358,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """Protect other users while the context is open. The probe works in ``workspace``."""
+    """Protect other users until the context ends. The probe works in ``workspace``."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

@@ -20,7 +20,7 @@ from strakes.studies.study import Cells, Context, Study
 
 _DATA = ("write", "read")
 _TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
-# A node below this share of the median rate of all nodes is slow. At 1.0, one of several equal nodes would be slow.
+# A node is slow below this share of the median rate. With 1.0, one of several equal nodes would count as slow.
 _SLOW_SHARE = 0.9
 
 
@@ -82,7 +82,7 @@ class NodesStudy(Study):
         host = min(shares, key=lambda name: median(shares[name]))
         interval = intervals[host]
         assert interval is not None
-        of = gettext("slowest of {nodes} nodes, relative to the usual rate ({nodes} comparisons)", nodes=len(shares))
+        of = gettext("slowest of {nodes} nodes, relative to the median ({nodes} comparisons)", nodes=len(shares))
         shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
         share = f"{median(shares[host]):.0%}"
         message = "No node is shown to be slow ({operation}); the slowest, {host}, is at {share} of the usual rate."

@@ -1,4 +1,4 @@
-"""open-close: time to open and close files in parallel, by number of ranks. Tian et al. (2020, S1), figure 9."""
+"""open-close: time to open and close files in parallel, by number of ranks. After Tian et al. (2020), figure 9."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OpenClose(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         drawn = lines("ranks", ((gettext(each), results.where(operation=each)) for each in (_CREATE, _OPEN)))
-        theirs = gettext("Tian et al. (2020): the cost grew fast above 1,024 processes (beyond this axis)")
+        theirs = gettext("Tian et al. (2020): the time grew fast above 1,024 processes, which are not in this figure")
         y = gettext("time for all ranks, one file each"), "s"
         return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 

@@ -149,7 +149,7 @@ class Overview(Study):
         )
         direct = usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         stripes = along(results, operation, "stripe_count", files="segmented")
-        # At 8 MiB, buffered requests can be slower than O_DIRECT, and both slower than buffered requests of 1 MiB.
+        # Buffered requests of 8 MiB may be slower than those of 1 MiB.
         buffered, largest = gettext("{size} buffered", size=format_bytes(_USUAL)), format_bytes(_SIZES[-1])
         of_io = [(buffered, usual_cells(results, operation)), (f"{largest} O_DIRECT", direct)]
         of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
@@ -226,9 +226,9 @@ class Overview(Study):
 
 
 def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> list[Headline]:
-    """Return the rates with the usual and with the recommended settings.
+    """Return the rates with the usual settings, and with the recommended settings where these differ enough.
 
-    A recommended setting is added if its number of processes is not the usual one, or if its rate is 10 % higher.
+    A recommended setting differs enough if it needs another number of processes, or if its rate is 10 % higher.
     """
     results = results.of_study(Overview.name)
     ranks = _usual_ranks(results)
@@ -272,7 +272,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the measurements with these settings; other settings have the usual value. "any" selects all values."""
+    """Return the measurements with these settings, and with the usual value of all others ("any": with all values)."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),
@@ -285,7 +285,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return the values of a setting in ascending order, with measurements that differ only in this setting."""
+    """Return (value, measurements) for each value of a setting in ascending order. Other settings have usual values."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

@@ -21,8 +21,8 @@ Fit = Callable[[Plan, int, int], Plan]
 class PlanRun(Study):
     """Rates of the phases of a user's plan.
 
-    ``plan``: None to present stored results. ``measured``: names of the phases to report (empty: all phases). ``fit``:
-    function that reduces a plan to the allowed bytes and files.
+    ``plan``: None for stored results. ``measured``: names of the phases to report (None: all). ``fit``: function that
+    reduces a plan to the allowed bytes and files.
     """
 
     name = "plan"
@@ -66,8 +66,8 @@ class PlanRun(Study):
             estimate = cell.estimate
             assert estimate is not None
             computed = gettext(
-                "In phase {phase}, accelerators would have been busy {share} % of the time (AU of MLPerf Storage: "
-                "computing time over running time, without the first step).",
+                "In phase {phase}, accelerators would have been busy {share} % of the time (accelerator utilisation of "
+                "MLPerf Storage, without the first step).",
                 phase=cell.settings["phase"],
                 share=f"{estimate.median:.1f}",
             )

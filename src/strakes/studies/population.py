@@ -1,4 +1,4 @@
-"""population: creation rate of small files while the number of existing files grows. After StorNext (2011), S3."""
+"""population: creation rate of small files while the number of existing files grows. After StorNext (2011)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.small_files import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Cells, Context, Study, Verdict
 
-# Number of steps in which the directory grows. Twice the number halves the files of the two compared steps.
+# Number of steps in which the directory grows. The first and the last step are compared.
 _STEPS = 4
-# Number of rounds in each step of the growing directory. With twice as many, most had no stall on XFS.
+# Number of rounds in each step. With 16 rounds, most had no stall on XFS.
 _ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
-_SLOWER = 0.8  # Whole runs on one system differ by 14% (docs/statistics.md).
+_SLOWER = 0.8  # Ratio. Repeated runs on one system differ by 14 % (docs/statistics.md).
 _ENDS = (
     "Rate of creation, stalls included: {first} files/s over the first quarter of {files} files, {last} files/s over "
     "the last quarter. No sudden change was found; the rate of StorNext fell at 40 million files."
@@ -190,9 +190,7 @@ def _created(cells: Sequence[Measured]) -> int:
 
 
 def _steps(files: int) -> list[int]:
-    """Divide ``files`` into at most 4 steps that differ by at most one file, the larger ones last.
-
-    The first file of a round is number (earlier rounds) * (its files): smaller later rounds would reuse names.
+    """Divide ``files`` into at most 4 steps of nearly equal size. The larger steps come last, so that no name repeats.
 
     >>> _steps(102), _steps(3)
     ([25, 25, 26, 26], [1, 1, 1])

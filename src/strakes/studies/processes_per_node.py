@@ -1,4 +1,4 @@
-"""processes-per-node: number of processes that saturate a node. After Tian et al. (2020, S1), section 3.3."""
+"""processes-per-node: number of processes that saturate a node. After Tian et al. (2020), section 3.3."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from strakes.targets.description import Description, Layout
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
-_TRANSFER = 64 * KIB  # Published transfer size in bytes (Tian et al. 2020).
-# Published bytes per process (Tian et al. 2020), on files with a stripe count of 4 and stripes of 64 KiB.
+_TRANSFER = 64 * KIB
+# Tian et al. (2020): bytes per process, in calls of 64 KiB. The files have 4 stripes of 64 KiB.
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
-# Published stripe count (Tian et al. 2020).
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
-# Minimum speed-up from n data targets, as a share of n, at which the node is not the bottleneck.
+# Minimum speed-up per data target at which the targets, not the node, are the bottleneck.
 _NEARLY_SHARE = 0.9
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}
 
 
 class ProcessesPerNode(Study):
-    """Bandwidth of this node by number of ranks. Together, the ranks move a fixed total in calls of 64 KiB."""
+    """Bandwidth of this node by number of ranks. The total amount of data is fixed, in calls of 64 KiB."""
 
     name = "processes-per-node"
     title = "Processes per node"
@@ -101,10 +100,10 @@ class ProcessesPerNode(Study):
             for each, size in amounts
         ]
         theirs = self.published(
-            gettext("Tian et al. (2020): per node, 8 processes are good, up to 32 fine; 8 fill the link (9.785 GB/s)"),
+            gettext("Tian et al. (2020) advise 8 to 32 processes per node; 8 saturate the link (9.785 GB/s)"),
             8,
             32,
-            what=gettext("best write, {processes} processes of 8 MiB", processes=_BEST_RANKS),
+            what=gettext("best write rate, {processes} processes with 8 MiB each", processes=_BEST_RANKS),
             points=((float(_BEST_RANKS), _BEST_BYTES_PER_S),) if amounts else (),
         )
         y = gettext("bandwidth of the node"), "B/s"
@@ -129,8 +128,8 @@ class ProcessesPerNode(Study):
             return []
         number = int(together[0].settings["data_targets"])
         text = gettext(
-            "Writes, by the test of Tian et al.: this node is the bottleneck, not the {targets} data targets (writes "
-            "to all targets are less than {ratio} times as fast as writes to one)",
+            "This node is the bottleneck of writes, not the {targets} data targets: writes to all targets are less "
+            "than {ratio} times as fast as writes to one (test of Tian et al.)",
             targets=number,
             ratio=f"{_NEARLY_SHARE * number:.3g}",
         )

@@ -1,4 +1,4 @@
-"""recovery: waiting time of clients in a metadata fail-over, by number of clients. Zeng et al. (2021, S2), table 2."""
+"""recovery: waiting time of clients in a metadata fail-over, by number of clients. After Zeng et al. (2021)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from strakes.studies.study import Cells, Context, Study
 
 # Number of clients -> priority (1: measured first). A client is a libcephfs session with 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Number of files created just before the fault, and number of clients that create them. The new metadata server replays
-# their journal: with 50,000 files, recovery took two to three times as long as without.
+# Files created just before the fault, and number of clients that create them. A new metadata server must replay them
+# from its journal: 50,000 files doubled or tripled the recovery time.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
-# Three seconds are enough to measure the rate before the fault.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _LAST = "last client"
 _WHO: tuple[tuple[str, Metric], ...] = (
@@ -84,9 +83,9 @@ class RecoveryStudy(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
-        theirs = gettext("Zeng et al. (2021): proportional to the clients, 10 s for 50 clients, 420 s for 2,000")
+        theirs = gettext("Zeng et al. (2021): the wait is proportional to the clients, 10 s for 50 and 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
-        y = gettext("from the fault to the end of the wait"), "s"
+        y = gettext("time from the fault to the end of the wait"), "s"
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -124,8 +123,8 @@ class RecoveryStudy(Study):
             needs = gettext(message, drills=FEWEST)
             return [self.finding("forecast", text, "inconclusive", evidence, needs=needs)]
         text = gettext(
-            "By a straight line through {drills} drills with up to {most} clients, the last of {clients} clients is "
-            "served again {time} s after the fault (Zeng et al. published {published} s).",
+            "Extrapolated from {drills} drills with up to {most} clients, the last of {clients} clients is served "
+            "again {time} s after the fault (Zeng et al. published {published} s).",
             clients=clients,
             time=f"{found.value:.1f}",
             drills=f"{len(drills):,}",

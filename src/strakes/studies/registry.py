@@ -9,7 +9,7 @@ from typing import cast
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.studies.study import Study
 
-# Study -> class. The module has the name of the study, with underscores, unless _MODULES names another one.
+# Study -> class. The module has the name of the study with underscores, or the name in _MODULES.
 _CLASSES = {
     "overview": "Overview",
     "transfer-size": "TransferSize",
@@ -33,7 +33,7 @@ _CLASSES = {
     "recovery": "RecoveryStudy",
     "replication-cost": "ReplicationCost",
 }
-# Results of ``strakes run`` and of ``strakes import``, which are presented as studies.
+# Studies that present the results of ``strakes run`` and of ``strakes import``.
 _UNNAMED = {"plan": "PlanRun", "imported": "ImportedResults"}
 _MODULES = {"plan": "plan_run", "startup-load": "scenarios", "restart-dump": "scenarios"}
 NAMES = tuple(_CLASSES)
@@ -41,9 +41,9 @@ NAMES = tuple(_CLASSES)
 
 @cache
 def study_named(name: str) -> Study:
-    """Return the study with this name. With the prefix ``against:``, return the comparison of two file systems.
+    """Return the study with this name. The prefix ``against:`` selects a comparison of two file systems.
 
-    Raises BadInputError that suggests the nearest name, or lists all, if the name is unknown.
+    Raises BadInputError for an unknown name, with the nearest known one.
     """
     prefix, _, inner = name.rpartition(":")
     if prefix == "against":

@@ -1,4 +1,4 @@
-"""replication-cost: cost of synchronous replication of metadata. After Zeng et al. (2021, S2), section 3.2.
+"""replication-cost: cost of synchronous replication of metadata. After Zeng et al. (2021), section 3.2.
 
 DIR is on a replicated device. With ``--against DIR2`` on an equal device without replication, the study reports the
 cost as a ratio with an interval. DRBD counts the sent bytes.
@@ -76,7 +76,8 @@ class ReplicationCost(Study):
                 why = f"only {context.max_items:,} files may be created here"
                 yield self.skipped(why, operation=_BATCH, files=files)
                 continue
-            # A local file system writes its journal in order, so an fsync of the last file commits all earlier files.
+            # On a local file system, an fsync of the last file also commits earlier files, because the journal is
+            # ordered.
             phases = (
                 MetadataPhase("create", "file-create", "unique", -(-files // context.team)),
                 MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),
@@ -132,8 +133,8 @@ class ReplicationCost(Study):
         expected_s = replicated_megabytes(files) / CONFIGURED_MB_PER_S
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = gettext(
-            "To replicate {files} files at {rate} MB/s would take {time} s, computed from the bytes counted here for "
-            "each synced file. Zeng et al. predicted {predicted} s and measured {measured} s.",
+            "At {rate} MB/s and the counted bytes per synced file, the replication of {files} files would take {time} "
+            "s. Zeng et al. predicted {predicted} s and measured {measured} s.",
             files=f"{files:,}",
             rate=f"{CONFIGURED_MB_PER_S:.0f}",
             time=f"{own_s:.3f}",

@@ -1,4 +1,4 @@
-"""startup-load, restart-dump: usual ways of I/O of applications, and alternatives. Tian et al. (2020, S1)."""
+"""startup-load, restart-dump: common I/O strategies of applications, and alternatives. After Tian et al. (2020)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class _Scenario(Study):
 
     @abstractmethod
     def ways(self, context: Context) -> Iterable[str]:
-        """Return the ways of I/O to measure with the default layout."""
+        """Return the names of the I/O strategies to measure with the default layout."""
 
     @abstractmethod
     def work(self, context: Context, way: str) -> tuple[dict[str, Setting], Sequence[Phase], Sequence[Measure]]:
-        """Return the settings, the phases and the measures for a way of I/O."""
+        """Return the settings, the phases and the measures of an I/O strategy."""
 
     def cells(self, context: Context) -> Cells:
         for way in self.ways(context):
@@ -84,7 +84,7 @@ class _Scenario(Study):
 
 
 class StartupLoad(_Scenario):
-    """Input bytes delivered per second if all ranks read them, or a few ranks read and broadcast them."""
+    """Input bytes delivered per second if every rank reads them, or if a few ranks read and broadcast them."""
 
     name = "startup-load"
     title = "Start-up load, before and after"
@@ -119,14 +119,15 @@ class StartupLoad(_Scenario):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         theirs = gettext(
-            "Tian et al. (2020): 16 stripes, not 1, and one reader per node gave 4,096 cores input in 5 s, not 10 min"
+            "Tian et al. (2020): with 16 stripes instead of 1 and one reader per node, 4,096 cores got their input in "
+            "5 s instead of 10 min"
         )
         y = gettext("input delivered"), "B/s"
         return [self.figure(self.bars(results), (gettext("way"), "", "category"), y, self.published(theirs))]
 
 
 class RestartDump(_Scenario):
-    """Bandwidth of a dump by every rank or by a few writers, to one shared file or to a file per rank."""
+    """Bandwidth of a restart dump by every rank or by a few writers, to one shared file or to a file per rank."""
 
     name = "restart-dump"
     title = "Restart dump, before and after"
@@ -158,7 +159,8 @@ class RestartDump(_Scenario):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         theirs = gettext(
-            "Tian et al. (2020): with 16 stripes, not 4, and 8 writers per node, 8,192 processes needed 15 % less time"
+            "Tian et al. (2020): with 16 stripes instead of 4 and 8 writers per node, 8,192 processes needed 15 % less "
+            "time"
         )
         return [self.figure(self.bars(results), (gettext("way"), "", "category"), BANDWIDTH, self.published(theirs))]
 

@@ -1,4 +1,4 @@
-"""small-files: the steps of Postmark on pools of small files: fill, transactions, remove. After StorNext (2011), S3."""
+"""small-files: the steps of Postmark on pools of small files: fill, transactions, remove. After StorNext (2011)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
 # Number of directories in a pool, as published (StorNext, 2011).
 SUBDIRECTORIES = 16
-# Published files per hour (StorNext, 2011): the required rate, and the rates before and after tuning.
+# Published files per hour (StorNext, 2011): required, and reached before and after tuning.
 NEEDED_PER_HOUR = 2_000_000
 BEFORE_PER_HOUR, AFTER_PER_HOUR = 500_000, 4_600_000
 HOUR_S = 3600.0
@@ -138,6 +138,6 @@ def pool_phase(
 
 
 def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> int:
-    """Return the number of files per rank, at most ``wanted``. Transactions need space for twice as many."""
+    """Return the number of files per rank that fit, at most ``wanted``. Transactions may double the number."""
     room = min(max_bytes // (2 * HIGH_BYTES), (max_items - ranks * (2 + SUBDIRECTORIES)) // 2)
     return max(0, min(wanted, room // ranks))

@@ -1,4 +1,4 @@
-"""stream: sequential bandwidth as dd measures it, by block size and number of ranks. After StorNext (2011), S3."""
+"""stream: sequential bandwidth as dd measures it, by block size and number of ranks. After StorNext (2011)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
-# Published rates in B/s (StorNext, 2011) with blocks of 1 KB and 16 MB: of one of five clients, and of all five.
+# Published rates in B/s (StorNext, 2011), first in blocks of 1 KB, then of 16 MB: (one client, five clients).
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
 _FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
 _BLOCKS = {"write": "block size, writes", "read": "block size, reads"}

@@ -1,4 +1,4 @@
-"""striping: stripe count and stripe size for small, medium and large files. Tian et al. (2020, S1), section 3.4."""
+"""striping: stripe count and stripe size for small, medium and large files. After Tian et al. (2020), section 3.4."""
 
 from __future__ import annotations
 

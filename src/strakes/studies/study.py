@@ -21,14 +21,13 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# From this phase length in seconds on, phases that create files last up to twice as long, so that faster operations on
-# these files also last one phase length.
+# Phases of at least this length in seconds may create files for twice as long, because later operations on these files
+# may be faster.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
 _DAY_S = 86_400.0
-# Valid values of --data-per-rank in bytes: multiples of the transfer size in the study data-per-process, up to the
-# engine's limit of 2^30 transfers of 1 KiB.
+# Valid values of --data-per-rank in bytes: minimum, maximum (2^30 transfers of 1 KiB) and unit.
 LEAST_PER_RANK, MOST_PER_RANK, PER_RANK_STEP = MIB, 1024 * GIB, 256 * KIB
 Cells = Iterable[Cell | SkippedCell]
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
@@ -42,7 +41,7 @@ OPERATIONS: YAxis = ("operations a second", "op/s")
 
 @dataclass(frozen=True)
 class Pilot:
-    """Rough rates from short pilot measurements, to choose amounts of data and numbers of files.
+    """Rough rates from short pilot measurements, from which studies choose amounts of data and numbers of files.
 
     ``overhead_s``: seconds of a trial outside all phases. ``removes_per_s``: 0 if not measured.
     """
@@ -56,13 +55,11 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts that determine the cells of a study. Sizes are in bytes, times in seconds.
+    """Facts from which a study chooses its cells. Sizes are in bytes, times in seconds.
 
-    ``direct_io``: None if O_DIRECT could not be tried. ``max_bytes``, ``max_items``: limits of one plan. ``full``:
-    measure all levels. ``striping``: layouts that can be set; if None, ``no_striping`` is the reason. ``most_ranks``:
-    maximum number of ranks of a cell. ``description``: servers and targets, if a study needs them. ``files``,
-    ``data_per_rank``: requested total number of files and bytes per rank (None: no request). ``least_priority``: cells
-    with a larger priority need a larger budget. ``nodes``: host -> maximum number of ranks (empty: a single host).
+    ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: limit of one cell. ``full``: measure all levels.
+    ``least_priority``: cells with a larger priority exceed the budget. ``files``, ``data_per_rank``: requests of the
+    user. ``nodes``: host -> maximum number of ranks (empty: a single host).
     """
 
     file_system: str
@@ -87,18 +84,18 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """Return the distance in ranks to the rank on another node whose files a rank reads, or 0 on a single node."""
+        """Return the rank shift with which each rank reads the files of a rank on another node. It is 0 on one node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
     @property
     def whose(self) -> str:
-        """Return the name of a node in texts: "each node", or "this node" for a single node."""
+        """Return "each node", or "this node" for a single node."""
         return "each node" if len(self.nodes) > 1 else "this node"
 
     @property
     def crowd(self) -> int:
-        """Return the number of ranks for studies that need many: ``most_ranks`` if given, else 2 * :attr:`team`."""
+        """Return the number of ranks for studies that need many: ``most_ranks`` or twice :attr:`team`."""
         return self.most_ranks or 2 * self.team
 
     @property
@@ -109,8 +106,8 @@ class Context:
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
         """Return the bytes per rank that one phase can write, at least ``multiple_of`` if the limits allow it.
 
-        The result is a power of two or, without ``full``, also 5/4, 6/4 or 7/4 of one: a multiple of each power of two
-        up to a quarter of it. A requested amount is rounded down to a multiple of ``multiple_of``.
+        The result is a power of two or, without ``full``, also 5/4, 6/4 or 7/4 of one. If the user requested an amount,
+        it is that amount, rounded down to a multiple of ``multiple_of``.
         """
         if self.data_per_rank is not None:
             asked = min(self.data_per_rank, MOST_PER_RANK)
@@ -124,7 +121,7 @@ class Context:
         return max(64 * KIB, quarters)
 
     def too_little(self, needed: int, ranks: int) -> str:
-        """Return the reason, as text without amounts, for less than ``needed`` bytes per rank."""
+        """Return the reason why a rank cannot use ``needed`` bytes, as text."""
         if self.data_per_rank is not None:
             return "a larger --data-per-rank is needed"
         if needed > min(self.max_bytes / ranks, GIB):
@@ -132,7 +129,7 @@ class Context:
         return "a larger --budget is needed: with this budget, phases are too short for such requests"
 
     def items(self, ranks: int) -> int:
-        """Return the number of files per rank that one phase can create, or the share of the requested total."""
+        """Return the number of files per rank: as many as one phase can create, or as requested by the user."""
         if self.files is not None:
             return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
         wanted = self._at_once(self.pilot.creates_per_s, self.pilot.removes_per_s) / ranks
@@ -163,9 +160,9 @@ class Context:
         return (write, *self.uncached(read))
 
     def uncached(self, read: TransferPhase) -> tuple[TransferPhase, ...]:
-        """Return a read phase, preceded by a phase that writes its files with O_DIRECT if a cache cannot be dropped.
+        """Return a read phase whose files are not in the client's cache.
 
-        Data written with O_DIRECT do not enter the cache of the client.
+        If that cache cannot be dropped, another phase first writes the files with O_DIRECT, which bypasses the cache.
         """
         if read.direct or read.rank_shift or not self.bypasses_cache:
             return (read,)
@@ -177,11 +174,11 @@ class Context:
 
     @property
     def bypasses_cache(self) -> bool:
-        """Return whether files must be written with O_DIRECT, so that a cache that cannot be dropped stays empty."""
+        """Return whether files must be written with O_DIRECT, because a cache of the client cannot be dropped."""
         return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return the rule that ends a phase after ``times`` its planned duration."""
+        """Return a stop rule with a time limit of ``times`` the planned duration."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
@@ -195,7 +192,7 @@ def power_of_two_at_most(value: float) -> int:
 
 
 class Study(ABC):
-    """Base class: questions about a file system, and the measurements that answer them. Subclasses are stateless."""
+    """Base class of studies: questions about a file system, and the measurements that answer them."""
 
     name: str
     title: str
@@ -212,12 +209,12 @@ class Study(ABC):
     interrupts_service = False
     alone = ""
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
-    # Published range of the ratio of two file systems, A to B, for the first group of :meth:`means`.
+    # Published ratio of file system A to file system B (minimum, maximum), for the first group of :meth:`means`.
     published_ratio: tuple[float, float] | None = None
 
     @property
     def identity(self) -> str:
-        """Return a text that identifies the study. Only a run with the same text is resumed."""
+        """Return a text that identifies the study. Only a run with the same text can be resumed."""
         return self.name
 
     @abstractmethod
@@ -229,15 +226,15 @@ class Study(ABC):
         """Return the figures to draw."""
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return results that are not answers to questions, each with a verdict."""
+        """Return statements about the results, each with a verdict."""
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return findings that summarise one file system, also within a comparison of two."""
+        """Return the findings on one file system, which a comparison of two file systems shows for both."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return the groups of measurements whose mean was published, by name."""
+        """Return name -> title and measurements, for each published mean."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -249,7 +246,7 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates for the summary: of each operation at the largest settings, without cached ones."""
+        """Return the rate of each operation at the largest settings, for the summary. Cached results are omitted."""
         facts = results.facts
         cells = [cell for cell in results.where() if not (from_own_cache(cell, facts) or from_memory(cell, facts))]
         last = {(cell.settings.get("operation"), cell.settings.get("io")): cell for cell in cells}
@@ -285,7 +282,7 @@ class Study(ABC):
         )
 
     def skipped(self, reason: str, **settings: Setting) -> SkippedCell:
-        """Return a measurement of this study that cannot be made, with the reason."""
+        """Return a cell that cannot be measured, with the reason."""
         return SkippedCell(self.name, settings, reason)
 
     def too_few_files(self, context: Context, **settings: Setting) -> SkippedCell:
@@ -333,7 +330,7 @@ class Study(ABC):
         unit: str,
         needs: str,
     ) -> Finding:
-        """Return a result with the interval of the quantity ``of``, or "inconclusive" without an interval."""
+        """Return a finding with an interval of the quantity ``of``. Without ``interval``, it is inconclusive."""
         if interval is None:
             return self.finding(name, statement, "inconclusive", evidence, needs=needs)
         return self.finding(name, statement, "measured", evidence, interval_of(interval, of, unit))

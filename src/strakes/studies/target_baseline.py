@@ -1,4 +1,4 @@
-"""target-baseline: rate of each target alone, to find slow or broken ones. After Booher and Kulkarni (S4), step 1."""
+"""target-baseline: rate of each target alone, to find slow or broken ones. After Booher and Kulkarni, step 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 
-# A target is slow below this share of the rate of the others. At 0.9, equal targets under load would be slow.
+# A target is slow below this share of the rate of the others. With 0.9, load would make equal targets slow.
 SLOW_SHARE = 0.8
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _STATEMENTS = {
@@ -59,7 +59,7 @@ class TargetBaseline(Study):
         ranks, items = context.team, context.items(context.team)
         stop = context.stonewall(1)
         phases = tuple(
-            # Clients cache the attributes of files that they create, so each rank stats the files of another rank.
+            # Clients cache the attributes of their own files, so each rank stats the files of another rank.
             MetadataPhase(
                 operation,
                 operation,
@@ -79,7 +79,7 @@ class TargetBaseline(Study):
         return self.cell(context, f"metadata/{name}", settings, phases, rates(*_OPERATIONS), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        theirs = gettext("Booher and Kulkarni found five metadata targets equally fast, then compared placements")
+        theirs = gettext("Booher and Kulkarni found that five metadata targets were equally fast")
         return [
             self.figure(
                 [bars(operation_of(cells[0]), cells, _target_of) for cells in _by_operation(results, kind)],
@@ -125,9 +125,9 @@ def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
-    """Return a layout that puts files only on this target, or None if that is impossible.
+    """Return a layout that puts files only on this target, or None if there is none.
 
-    On Lustre, the layout names the target's index. On other file systems, it names a pool that only has this target.
+    On Lustre, the layout has the target's index. On other file systems, it has a pool that contains only this target.
     """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

@@ -1,4 +1,4 @@
-"""transfer-size: bandwidth by bytes per call. After Tian et al. (2020, S1), section 3.1."""
+"""transfer-size: bandwidth by bytes per call. After Tian et al. (2020), section 3.1."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes to measure in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# Minimum number of calls per rank. With fewer, open and fsync would dominate the rate. Twice the number doubles data.
+# Minimum number of calls per rank. With fewer, open and fsync would dominate the rate.
 FEWEST_CALLS = 4
-# Priorities of transfer sizes in a survey, from 1 (measured first) to 4.
+# Priorities in a survey (1: measured first). Other transfer sizes have priority 4.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
@@ -162,7 +162,7 @@ class TransferSize(Study):
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
-    # If a client cache answers buffered reads, only O_DIRECT shows which transfer size is enough.
+    # A client's cache may answer buffered reads, so only O_DIRECT shows which transfer size is enough.
     if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)

@@ -1,4 +1,4 @@
-"""writers: bandwidth by number of writers that gather the data of other ranks. After Tian et al. (2020, S1)."""
+"""writers: bandwidth by number of writers that gather the data of other ranks. After Tian et al. (2020)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
-# For measurements that vary ranks or stripe counts: total numbers of ranks, and bytes per rank.
+# Numbers of ranks and bytes per rank, for measurements that vary the number of ranks or the stripe count.
 _TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 
@@ -91,7 +91,7 @@ class Writers(Study):
             for cell in results.where(data_bytes=_TEAM_BYTES)
             if cell.settings["writers"] == cell.settings["ranks"] and "stripe_count" not in cell.settings
         ]
-        title = gettext("ranks, all writing, {size} each", size=format_bytes(_TEAM_BYTES))
+        title = gettext("ranks that all write {size}", size=format_bytes(_TEAM_BYTES))
         return [*questions, *ask_level(self.name, "all-ranks", title, everybody, "ranks")]
 
 

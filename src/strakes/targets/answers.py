@@ -12,23 +12,22 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
 
-# Smallest number that does not fit into 8 bytes. File systems report no larger size or count.
+# File systems report no number of more than 64 bits.
 _MOST = 1 << 64
-# Maximum numbers of values in JSON and of tags and attributes in XML. The largest known answers have a third of them
-# (sessions of 10,000 CephFS clients, bricks of 5,000 servers). Twice the number doubles the memory, about 300 MB.
+# Limits for JSON values and XML tags: three times the largest known outputs (10,000 CephFS clients, 5,000 servers).
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
-# Maximum number of characters of a text in an answer, 64 times as many as a path has (4,096 bytes).
+# Maximum length of a string in characters: 64 times PATH_MAX.
 _LONGEST = 1 << 18
 # Half of a surrogate pair, such as \ud800, which JSON allows but UTF-8 cannot encode.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotUnderstoodError(MeasurementError):
-    """The output of a tool has an unknown form: it is truncated, or comes from another version of the tool."""
+    """The output of a tool cannot be parsed: it is truncated, or comes from an unknown version of the tool."""
 
 
 def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
-    """Return the error for an output ``text`` of the command ``tool`` in an unknown form."""
+    """Return the error for output of ``tool`` that cannot be parsed."""
     shown = text[:200] if text[:200].isprintable() else text[:20]
     what, where = f"the output of {tool} is not understood", repr(shown) if text else ""
     remedy = "Please report this output with the version of the file system."
@@ -37,7 +36,7 @@ def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
 
 @contextmanager
 def understood(tool: str, text: str = "") -> Iterator[None]:
-    """Return a context manager that turns a parser's errors into NotUnderstoodError. ``text``: the parsed output."""
+    """Convert a parser's exceptions to NotUnderstoodError, which quotes ``text``."""
     try:
         yield
     except StrakesError:
@@ -48,7 +47,7 @@ def understood(tool: str, text: str = "") -> Iterator[None]:
 
 
 def from_json(text: str | bytes, tool: str) -> Any:
-    """Parse JSON. Raises MeasurementError if it is invalid or too long, or has NaN or a number over 64 bits."""
+    """Parse JSON. Raises MeasurementError for invalid or too long text, NaN, and numbers of more than 64 bits."""
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
         limit_values(told, ",[{", MOST_VALUES, ends='"')
@@ -59,7 +58,7 @@ def from_json(text: str | bytes, tool: str) -> Any:
 
 
 def from_xml(text: str, tool: str) -> ElementTree.Element:
-    """Parse XML and return its root. Raises MeasurementError if it is invalid, too large or defines entities."""
+    """Parse XML and return its root. Raises MeasurementError for invalid XML, too many tags, and entities."""
     with understood(tool, text):
         limit_values(text, "<=", _MOST_TAGS, ends="<>")
         # An XML entity may expand to a thousand times its length.
@@ -71,7 +70,7 @@ def from_xml(text: str, tool: str) -> ElementTree.Element:
 def limit_values(text: str, marks: str, most: int, ends: str) -> None:
     """Raise ValueError if ``text`` has more than ``most`` values or a value of more than 256 Ki characters.
 
-    ``marks``: each of these characters begins a value. ``ends``: characters that end a value.
+    ``marks``, ``ends``: characters that begin and end a value.
     """
     if sum(map(text.count, marks)) > most or re.search(f"(?<![^{ends}])[^{ends}]{{{_LONGEST}}}", text):
         raise ValueError(f"the output has more than {most:,} values, or a value of more than {_LONGEST:,} characters")

@@ -31,13 +31,13 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-# Python caches compiled modules but not compiled scripts, so the child imports its program as a module.
+# A module starts faster than a script, because Python caches its compiled form.
 _IMPORT = "import sys; sys.path.append(sys.argv[1]); import child; child.main(sys.argv[2:])"
 CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).parent))
-# Seconds after a time-out during which calls to the same mount fail immediately instead of waiting again.
+# Seconds after a time-out during which calls to the same mount fail immediately.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Path of a directory -> its open descriptor, and its device and inode numbers as text.
+# Path of a directory -> its open descriptor, and the option with which a child process checks the directory.
 held_paths: dict[str, tuple[int, str]] = {}
 _DOING = {
     "sizes": "querying the free space",
@@ -62,12 +62,11 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A system call did not return in time. ``names_servers``: whether ``why`` names the servers that do not answer."""
+    """A system call did not return in time. ``names_servers``: whether the message names the unavailable servers."""
 
     names_servers = False
 
     def naming(self, trouble: Sequence[str]) -> UnansweredError:
-        """Return a copy of the error whose reason also contains ``trouble``: sentences about servers."""
         why = " ".join((f"{self.why}.", *trouble)) if trouble else self.why
         error = UnansweredError(self.what, where=self.where, why=why, remedy=self.remedy)
         error.names_servers = bool(trouble)
@@ -78,7 +77,6 @@ class RefusedError(OSError):
     """The kernel refused a system call. ``errno`` and ``filename`` are set as in any OSError."""
 
     def as_strakes_error(self, what: str, remedy: str = "") -> StrakesError:
-        """Return a StrakesError with the message ``what``. The errno determines its class."""
         kind: type[StrakesError] = MeasurementError if self.errno in _FAILED else BadInputError
         if self.errno in (errno.EPERM, errno.EACCES):
             kind = EnvironmentLacksError
@@ -88,7 +86,7 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota. ``whose``: the user, group, project or directory with this quota, for example "user 1000".
+    """A disk quota. ``whose``: its user, group, project or directory, for example "user 1000".
 
     ``limit_bytes``, ``limit_files``: the lower of the soft and the hard limit; 0 means unlimited.
     """
@@ -101,7 +99,7 @@ class Quota:
 
     @classmethod
     def of(cls, whose: str, *values: int) -> Self:
-        """Return a quota. ``values``: soft limit, hard limit and use in bytes, then the same three in files."""
+        """Return a quota. ``values``: soft limit, hard limit and use, in bytes and again in numbers of files."""
         soft_bytes, hard_bytes, used_bytes, soft_files, hard_files, used_files = values
         limit_bytes = min(filter(None, (soft_bytes, hard_bytes)), default=0)
         return cls(whose, used_bytes, limit_bytes, used_files, min(filter(None, (soft_files, hard_files)), default=0))
@@ -115,7 +113,6 @@ class Quota:
         return max(0, self.limit_files - self.used_files) if self.limit_files else None
 
     def __str__(self) -> str:
-        """Return a sentence with the numbers of bytes and files that the quota leaves free."""
         parts = []
         if self.free_bytes is not None:
             parts.append(f"{format_bytes(self.free_bytes)} of {format_bytes(self.limit_bytes)}")
@@ -126,9 +123,9 @@ class Quota:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes from statvfs(3), with free sizes limited by quotas. Inode counts are 0 if the file system has none.
+    """Sizes of a file system from statvfs(3). Quotas reduce the free sizes. Without inodes, inode counts are 0.
 
-    ``full``, ``full_inodes``: used shares (0 to 1) of the space for ordinary users, as in df(1), without quotas.
+    ``full``, ``full_inodes``: used shares (0 to 1) as df(1) computes them, without quotas.
     """
 
     block_bytes: int
@@ -142,7 +139,6 @@ class Sizes:
 
     @classmethod
     def of(cls, room: Sequence[int], quotas: Sequence[tuple[str, int, int, int, int, int, int]]) -> Sizes:
-        """Return the sizes from the result of the call "sizes". ``room``: the values of statvfs."""
         block, unit, blocks, free, available, files, all_free_files, free_files, *_ = room
         # CephFS does not count inodes and reports -1, which statvfs returns as the largest unsigned number.
         if not 0 <= free_files < 1 << 63:
@@ -152,7 +148,7 @@ class Sizes:
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
-        """Return a copy with free sizes that are limited by further quotas. Quotas without a limit are omitted."""
+        """Return a copy whose free sizes do not exceed what these quotas leave."""
         limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
         free_bytes = [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
         free_inodes = [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]
@@ -175,12 +171,12 @@ def mount_of(path: Path) -> Mount:
 def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # If mounts share a mount point, only the kernel's mount id identifies one. In a chroot, mountinfo may lack the id.
+    # Several mounts may share a mount point, but not a mount id. In a chroot, mountinfo may lack the id.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
 def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start a system call in a child process without waiting for it. A failed call writes its errno to ``stderr``."""
+    """Start a system call in a child process without waiting. If it fails, the child prints the errno to ``stderr``."""
     return subprocess.Popen(
         (*CHILD, name, path, *rest),
         stdin=subprocess.DEVNULL,
@@ -191,12 +187,12 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def hold(path: str, directory: int) -> None:
-    """Let later system calls below ``path`` fail if another directory has replaced the open ``directory`` there."""
+    """Register an open directory: later calls below ``path`` fail if ``path`` leads to another directory."""
     held_paths[path] = directory, child.inside(path, directory)
 
 
 def open_held(path: Path) -> int:
-    """Return a descriptor of a directory at or below a path given to :func:`hold`. Raises OSError if it is gone."""
+    """Open a directory at or below a registered path. Raises OSError if it does not exist."""
     held = _held_above(str(path))
     if held is None:
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
@@ -212,9 +208,10 @@ def _held_above(path: str) -> str | None:
 
 
 def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = LIMIT_S) -> Any:
-    """Make the system call ``name`` (a name in ``child.py``) in a child process, and return its result.
+    """Make a system call, named as in ``child.CALLS``, in a child process and return its result.
 
-    Raises RefusedError if the kernel refuses the call, UnansweredError after the time limit, or MeasurementError.
+    Raises RefusedError if the kernel refuses the call, UnansweredError after the time limit, and MeasurementError for
+    other failures.
     """
     if _silent and time.monotonic() - _silent.get(_mount_by_name(path).mount_point, -math.inf) < _SILENT_S:
         raise _unanswered(name, path, limit_s)
@@ -226,7 +223,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = 
         _silent[_mount_by_name(path).mount_point] = time.monotonic()
         raise _unanswered(name, path, limit_s) from error
     if done.status == child.EXCHANGED_STATUS:
-        raise RefusedError(errno.ESTALE, f"{held} was renamed or replaced", path)
+        raise RefusedError(errno.ESTALE, f"the directory {held} was renamed or replaced", path)
     if done.status == child.REFUSED_STATUS and done.stderr.strip().isdigit():
         number = int(done.stderr)
         raise RefusedError(number, os.strerror(number), path)
@@ -247,7 +244,6 @@ def _unanswered(name: Call, path: str, limit_s: float) -> UnansweredError:
 
 
 def _mount_by_name(path: str) -> Mount:
-    """Return the mount of a path by comparing names, without system calls that may wait for a server."""
     return find_mount(read_mounts(), os.path.abspath(path))
 
 

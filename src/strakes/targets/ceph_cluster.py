@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """Return the MDS map of the file system ``name``. Without a name: of one with the data pool ``pool``, or of any."""
+    """Return the MDS map of the file system ``name`` or, without ``name``, of one with the data pool ``pool``."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
         return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
@@ -27,7 +27,7 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
 
 
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
-    """Return metadata rank -> MDS daemon that holds it, or None for a rank without a daemon."""
+    """Return metadata rank -> its MDS daemon, or None if the rank has no daemon."""
     holding = {
         daemon["rank"]: daemon
         for daemon in mdsmap["info"].values()
@@ -49,7 +49,7 @@ def target_name(mdsmap: Json, rank: int) -> str:
 
 
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
-    """Return name of a metadata rank -> (name, gid) of its MDS daemon, without ranks that have no daemon."""
+    """Return name of a metadata rank -> (name, gid) of its MDS daemon. Ranks without a daemon are omitted."""
     return {
         target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
         for rank, daemon in ranks_of(mdsmap).items()
@@ -70,7 +70,7 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[DataTarget, ...]:
-    """Return the object stores (OSDs) with sizes and pools. ``groups``: placement groups, which link OSDs to pools."""
+    """Return the object stores (OSDs) with sizes, and with pools according to the placement groups ``groups``."""
     names = {pool["pool"]: str(pool["pool_name"]) for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:
@@ -108,7 +108,7 @@ def states_in(osd_df: Json) -> dict[str, DataTargetState]:
 def servers_of(
     mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
 ) -> tuple[Server, ...]:
-    """Return the servers: each monitor, each metadata server (also standbys), and each host with object stores."""
+    """Return the monitors, the metadata servers (active and standby), and the hosts of object stores."""
     monitors = []
     for monitor in mon_dump["mons"]:
         state = "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum"
@@ -145,7 +145,6 @@ def description(answers: Mapping[str, Json], mdsmap: Json, groups: Sequence[Json
     fs_dump, osd_dump, mon_dump = answers["fs_dump"], answers["osd_dump"], answers["mon_dump"]
     nodes = [node for node in answers["osd_tree"]["nodes"] if node["type"] == "host"]
     hosts = {child: str(node["name"]) for node in nodes for child in node["children"]}
-    # Leave out placement groups of other pools: they contain no files of this file system.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
     stores = data_targets(answers["osd_df"], osd_dump, own, hosts)
     in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
@@ -189,13 +188,12 @@ class Eviction:
     address: str = ""
 
     def __str__(self) -> str:
-        """Return the name of the client: ``client.4123 (host, address)``."""
         places = ", ".join(filter(None, (self.host, self.address.rpartition(":")[0])))
         return f"client.{self.number} ({places})" if places else f"client.{self.number}"
 
 
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
-    """Return the evictions of clients in Ceph's cluster log. Two log lines about the same eviction are merged."""
+    """Return the evictions of clients in Ceph's cluster log. Two log lines about one eviction are merged."""
     evictions: dict[tuple[str, int], Eviction] = {}
     for unix_s, daemon, message in _messages(log):
         if told := _UNRESPONSIVE.match(message):
@@ -211,9 +209,9 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
 
 
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
-    """Return the periods in which a metadata rank had no active server, from Ceph's cluster log.
+    """Return the periods without an active server of a metadata rank, from Ceph's cluster log.
 
-    A period begins when the monitors notice the loss of the server. ``own``: id of this client, to mark its eviction.
+    A period begins when the monitors notice the loss of the server. ``own``: id of this client.
     """
     file_system, created = mdsmap["fs_name"], _unix(mdsmap["created"])
     evictions = evictions_in(log)
@@ -227,7 +225,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
-            # Ceph's log may lack the loss of a daemon, so the assignment of its successor also shows an interruption.
+            # Ceph may log the successor of a lost daemon, but not the loss.
             if unix_s > created + _AROUND_S:
                 away.setdefault(int(told[3]), unix_s)
         elif told := _ACTIVE.match(message):

@@ -13,8 +13,8 @@ FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 # Values of Placement.hash for CephFS: distributed and random ephemeral pins.
 BY_CHILD, BY_CHANCE = "distributed", "random"
-UNIT_BYTES = 64 * KIB  # CephFS accepts only stripe units that are multiples of 64 KiB.
-_OBJECT_BYTES = 4 * MIB  # Ceph's default object size.
+# In CephFS, stripe units are multiples of 64 KiB, and objects have 4 MiB by default.
+UNIT_BYTES, _OBJECT_BYTES = 64 * KIB, 4 * MIB
 
 
 def read_layout(text: str) -> Layout:
@@ -31,12 +31,12 @@ def read_layout(text: str) -> Layout:
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
     """Return a layout as the value of a CephFS layout attribute. Raises BadInputError if CephFS cannot express it.
 
-    ``current``: layout that supplies missing values. ``stores``: number of object stores, for a stripe count of -1.
+    ``current`` supplies missing values. ``stores``: number of OSDs, which replaces the stripe count -1 (all).
     """
     for what, asked in (("first_target", "the first target"), ("pattern", "a pattern"), ("components", "components")):
         if getattr(wanted, what):
             why = "Ceph places objects by a hash of their names"
-            raise BadInputError(f"{asked} cannot be chosen on CephFS", why=why)
+            raise BadInputError(f"a CephFS layout cannot specify {asked}", why=why)
     unit = wanted.stripe_size_bytes or current.stripe_size_bytes or _OBJECT_BYTES
     count = wanted.stripe_count or current.stripe_count or 1
     usual = wanted.object_bytes or current.object_bytes or _OBJECT_BYTES
@@ -58,7 +58,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return (name, value) of the CephFS pin attribute, or None for "inherit". Raises BadInputError."""
+    """Return name and value of the CephFS pin attribute of a placement, or None for "inherit". Raises BadInputError."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":

@@ -50,7 +50,7 @@ _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
 # Maximum age in seconds of a cached MDS map. Ceph needs some seconds to replace a metadata server.
 _MAP_FRESH_S = 1.0
-# Interval in seconds between queries of all OSDs through the monitors, if there are too many to query each OSD.
+# Seconds between calls of ``ceph osd df`` on clusters with too many OSDs to query each of them.
 _STORES_EACH_S = 300.0
 
 
@@ -61,7 +61,7 @@ def _counters(read: Callable[[Any], dict[str, float]], answer: Any) -> dict[str,
 
 
 class CephTarget(Target):
-    """A CephFS mount. All calls have a time limit, so that a dead server causes an error instead of a hang."""
+    """A CephFS mount. All calls have a time limit."""
 
     moves_directories = True
     permission = (
@@ -84,7 +84,7 @@ class CephTarget(Target):
         return replace(facts, notes=(*facts.notes, cache))
 
     def _sizes(self) -> calls.Sizes:
-        """Return sizes limited by the CephFS quotas of all parent directories, of which statvfs applies only one."""
+        # statvfs(2) applies the quota of only one of the parent directories.
         sizes = super()._sizes()
         quotas = self._call("the quotas cannot be read", "trees", *self._above(self.path))
         return sizes.within([Quota.of(*limits) for limits in quotas])
@@ -102,7 +102,6 @@ class CephTarget(Target):
             with understood("ceph"):
                 self._require_same_cluster()
                 questions = ("fs_dump", "osd_df", "osd_tree", "mon_dump", "versions")
-                # Run the queries in parallel, because each of them mostly waits for a monitor.
                 with ThreadPoolExecutor(len(questions) + 1) as pool:
                     groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
                     given = pool.map(lambda question: self._ceph(*question.split("_")), questions)
@@ -206,10 +205,10 @@ class CephTarget(Target):
 
     def interruptions(self) -> tuple[Interruption, ...]:
         with suppress(StrakesError), understood("ceph"):
-            # An evicted client may be unable to read its own id, so the id is read early and kept.
+            # After its eviction, a client may be unable to read its own id.
             self._number = self._number or self._own_number()
             self._require_same_cluster()
-            # ``ceph fs dump`` takes half a second, so the MDS map is reused while the same daemons hold the ranks.
+            # ``ceph fs dump`` takes half a second, so it is skipped if the daemons of the ranks are unchanged.
             known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
             mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
             log = self._log()
@@ -303,7 +302,7 @@ class CephTarget(Target):
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        # Reading a CephFS attribute may hang, so do it only if the cluster has several file systems.
+        # Reading a CephFS attribute may hang, so it is read only if the cluster has several file systems.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
             layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)

@@ -45,7 +45,7 @@ class Access:
 
 
 def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
-    """Return the options for access to the cluster of a mount. Ceph's defaults apply to options that are not found."""
+    """Return the ``ceph`` options that a mount uses. Ceph's defaults apply to options that cannot be found."""
     if mount.file_system == "ceph":
         return _of_kernel(mount)
     for pid, words in trusted_processes("ceph-fuse", proc):
@@ -67,7 +67,7 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
 
 
 def _of_kernel(mount: Mount) -> Access:
-    """Return the access of a kernel mount with source ``MONITORS:/DIR`` or (Linux 5.17) ``USER@FSID.NAME=/DIR``."""
+    # The source is ``MONITORS:/DIR`` or, since Linux 5.17, ``USER@FSID.NAME=/DIR``.
     options = dict(option.partition("=")[::2] for option in mount.super_options)
     user, at, rest = mount.source.partition("=")[0].partition("@")
     name = options.get("name", user if at else "")
@@ -78,7 +78,7 @@ def _of_kernel(mount: Mount) -> Access:
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Parse a ceph-fuse command line: return option -> value, and the arguments that may be the mount point.
+    """Parse a ceph-fuse command line into options and other arguments.
 
     >>> _read(["-c", "/lab/ceph.conf", "-n", "client.admin", "--client_fs=home", "/mnt"])
     ({'conf': '/lab/ceph.conf', 'name': 'client.admin', 'client-fs': 'home'}, ['/mnt'])
@@ -103,22 +103,21 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class Inside:
-    """Access to a directory with libcephfs: its path from the root of the file system, and environment variables."""
+    """The arguments that libcephfs needs for a directory: its path in the file system, and environment variables."""
 
     directory: PurePosixPath
     environment: Mapping[str, str]
 
 
 def inside(directory: Path) -> Inside:
-    """Return the access of libcephfs to a directory. Raises BadInputError if the directory is not on a CephFS mount."""
+    """Return the arguments that libcephfs needs for a directory. Raises BadInputError if it is not on CephFS."""
     mount = mount_of(directory)
     if mount.file_system not in FILE_SYSTEMS:
         raise BadInputError(
             "the backend cephfs needs a directory on a Ceph file system",
             where=str(directory),
             why=f"{mount.mount_point} is {mount.file_system}",
-            remedy="Mount the Ceph file system: strakes makes its workspace through the mount. The measured load does "
-            "not use the mount.",
+            remedy="Mount the Ceph file system. strakes makes its workspace through a mount.",
         )
     return Inside(_path_inside(mount, directory.resolve()), _for_libcephfs(access_of(mount)))
 
@@ -153,10 +152,10 @@ def _for_libcephfs(access: Access) -> dict[str, str]:
     return {name: value for name, value in given.items() if value and (name == "CEPH_CONF" or name not in os.environ)}
 
 
-# Time limit in seconds that the ``ceph`` command gets for connecting to a monitor (--connect-timeout).
+# Seconds that ``ceph`` may take to connect to a monitor (--connect-timeout).
 _CONNECT_S = 5
 _LIMIT_S = 10.0
-# Patterns of error messages of the ``ceph`` command: without permission, and without a configuration file.
+# Error messages of ``ceph`` if the user lacks permission, or if a configuration file is missing.
 _NOT_ALLOWED = "EACCES|EPERM|Operation not permitted|access denied|[Pp]ermission denied"
 _NOT_CONFIGURED = (
     "ObjectNotFound|error calling conf_read_file|unable to get monitor info|no keyring found|InvalidArgument"
@@ -164,7 +163,7 @@ _NOT_CONFIGURED = (
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
-    """Return a ``ceph`` command with JSON output. It raises EnvironmentLacksError or MeasurementError if it fails."""
+    """Return a ``ceph`` command with JSON output. A failed command raises EnvironmentLacksError or MeasurementError."""
     argv = ("ceph", *access.options, "--connect-timeout", str(_CONNECT_S), *words, "--format", "json")
 
     def read(done: Completed) -> Any:
@@ -189,7 +188,7 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
 
 # Maximum number of object stores (OSDs) that are queried one by one. A query of a remote OSD takes half a second.
 MOST_ELSEWHERE = 32
-# Maximum number of simultaneous queries. The memory of their processes grows in proportion.
+# Maximum number of simultaneous queries. Each of them is a process.
 _AT_ONCE = 8
 _TELL_S = 4.0
 
@@ -207,7 +206,7 @@ class Daemons:
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
 
     def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:
-        """Return daemon -> its answer to the command ``prefix``, or an error if it does not answer in some seconds."""
+        """Return daemon -> its answer to the command ``prefix``, or the error."""
 
         def ask(daemon: str) -> Any:
             try:
@@ -231,7 +230,7 @@ class Daemons:
         return self._sockets[daemon]
 
 
-# Time-out in seconds for an answer from an admin socket. A daemon that is not stopped answers within a millisecond.
+# Time-out in seconds for an admin socket, which normally answers within a millisecond.
 _SOCKET_S = 2.0
 _DATA = {
     "data.read_bytes": ("op_r_out_bytes", "op_rw_out_bytes"),
@@ -239,9 +238,9 @@ _DATA = {
     "data.read_requests": ("op_r",),
     "data.write_requests": ("op_w", "op_rw"),
 }
-# Latency counters of BlueStore: commits (two names, for older and newer releases) and reads.
+# BlueStore's latency counters. The name of the counter of commits depends on the release.
 _STORED = ("commit_lat", "txc_commit_lat", "read_lat")
-# Counter of bytes that BlueStore read from its device, by its name in older and in newer releases.
+# BlueStore's counter of bytes read from the device. Its name depends on the release.
 _FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
 
 
@@ -263,7 +262,7 @@ def ask_socket(path: str, prefix: str) -> Any:
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return counter (``md.open``, ...) -> number of requests of a metadata server, and its memory in bytes."""
+    """Return the counters of a metadata server: requests by kind (``md.open``, ...), and memory in bytes."""
     counts = {
         name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
         for name, value in dump.get("mds_server", {}).items()
@@ -276,9 +275,9 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return counter (``data.read_bytes``, ...) -> value of an object store, including the I/O of metadata servers."""
+    """Return the I/O counters of an object store (``data.read_bytes``, ...), which include I/O by metadata servers."""
     own = dump.get("osd", {})
-    # An operation of an OSD waits for its replicas on other OSDs. Only BlueStore's latencies belong to this OSD alone.
+    # The latency of an OSD's operation includes replication to other OSDs. BlueStore's latencies do not.
     store = dump.get("bluestore", {})
     latencies = [_latency(store, name) for name in _STORED]
     if not any(count for count, _ in latencies):
@@ -323,7 +322,7 @@ def loads_of_clients(sessions: Any) -> dict[str, float] | None:
 
 
 class ClientRequests:
-    """Estimates the number of requests of each CephFS client from Ceph's load averages, which decay in a minute."""
+    """Estimates the number of requests of each CephFS client from load averages with a half-life of a minute."""
 
     def __init__(self) -> None:
         self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}
@@ -335,7 +334,7 @@ class ClientRequests:
         sent: dict[str, float] = {}
         for server, of_server in loads.items():
             earlier_s, earlier = before.get(server, (time_s, {}))
-            # A server without an answer (None) keeps its previous load averages, so its clients get no new requests.
+            # A server that did not answer (None) keeps its previous load averages.
             now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
             self._loads[server] = (now_s, now)
             halves = (now_s - earlier_s) / _HALF_S

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MARKER_NAME = ".strakes-marker"
-# Exit status if the kernel refused the call. Standard error contains the errno in this case.
+# Exit status if the kernel refused the call. Standard error then contains the errno.
 REFUSED_STATUS = 3
 # Exit status if the working directory was removed, renamed or replaced.
 EXCHANGED_STATUS = 4
@@ -30,7 +30,7 @@ _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1
 
 def _real_directory(path: str) -> tuple[str, int]:
     real = os.path.realpath(path, strict=True)
-    # With the suffix "/.", stat fails for a directory that cannot be entered, and an automounter mounts the directory.
+    # stat("DIR/.") fails if DIR cannot be entered, and makes an automounter mount DIR.
     os.stat(f"{real}/.")
     return real, _mount_of(real)
 
@@ -46,7 +46,7 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 
 def _try_writing(path: str, name: str) -> None:
     parent, new = os.path.split(path)
-    above = os.open(parent, _DIRECTORY)  # Another user may replace the directory, so later calls use its descriptor.
+    above = os.open(parent, _DIRECTORY)  # A descriptor stays valid if another user replaces the directory.
     os.mkdir(new, 0o700, dir_fd=above)
     try:
         directory = os.open(new, _DIRECTORY, dir_fd=above)
@@ -88,7 +88,7 @@ def _mount_of(path: str) -> int:
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOSYS):
             raise
-        return -1  # Without /proc, the caller reports the error.
+        return -1
     finally:
         os.close(descriptor)
 
@@ -124,7 +124,6 @@ def _project_of(directory: int) -> int:
 
 
 def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
-    """Return soft limit, hard limit and use in bytes, then the same three in files. Return () without a quota."""
     import ctypes
     import struct
 
@@ -201,7 +200,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
             try:
                 descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=opened)
                 with open(descriptor, "rb") as file:
-                    # Drop the file from the page cache, so that it is read from the servers.
+                    # Without page cache, the file is read from the servers.
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
                     sums.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
             except OSError:
@@ -219,7 +218,6 @@ def _beat(descriptor: str, interval_s: str, marker: str) -> None:
         try:
             os.pwrite(int(descriptor), json.dumps(document).encode().ljust(len(marker) - 1) + b"\n", 0)
         except OSError:
-            # Ignore the error: the measurement itself reports a failing file system.
             continue
 
 
@@ -249,7 +247,7 @@ INSIDE = "--inside="
 
 
 def inside(path: str, directory: int) -> str:
-    """Return the argument that lets the child process fail if ``path`` is no longer the open ``directory``."""
+    """Return the option with which the child fails unless ``path`` is the open ``directory``."""
     opened = os.fstat(directory)
     return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
 

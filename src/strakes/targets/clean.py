@@ -18,7 +18,7 @@ from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
-# errno values of directories that are no workspace of this user. After others, such as EMFILE, it may be one.
+# Values of errno which show that a name is not a workspace of this user. Others, such as EMFILE, do not show this.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
@@ -34,9 +34,10 @@ class CleanReport:
 
 
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
-    """Remove workspaces (strakes-RUN) that killed runs left in a directory. ``force``: also those that seem in use.
+    """Remove workspaces (strakes-RUN) that killed runs left in a directory.
 
-    ``dry_run``: only list the workspaces, without removing any. Raises BadInputError if the directory does not exist.
+    ``dry_run``: only list them. ``force``: remove them even if they seem in use. Raises BadInputError if the directory
+    does not exist.
     """
     real = detect(directory).path
     refuse_workspace(real)
@@ -83,7 +84,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
-    """Return a text (run, process, user, host) for each other measurement in a directory. ``run``: the caller's run."""
+    """Return a text for each measurement in a directory except ``run``: its run, process, user and host."""
     try:
         opened = os.open(directory, OPEN_DIRECTORY)
     except OSError:

@@ -19,28 +19,27 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
-# Maximum size of a tool's output. The largest known one, job statistics of a thousand Lustre targets, has 20 MB.
+# Maximum size of a tool's output in bytes. The largest known one has 20 MB: job statistics of 1,000 Lustre targets.
 MOST_OUTPUT_BYTES = 64 << 20
-# Maximum number of lines of a tool's output, ten times as many as the largest known one has, and of characters of a
-# line that a message quotes (5 rows of a terminal). Python needs 50 bytes for each line besides its text.
+# Maximum number of output lines: ten times the largest known. Characters of a quoted line: 5 rows of a terminal.
 _MOST_LINES, _MOST_QUOTED = 2_000_000, 400
-_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # The characters that end a line for str.splitlines().
-# Extra size of the output file, to notice an output that is too long: the kernel refuses pages (2 MiB) beyond it.
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+# Extra room in the output file, by which too long output is noticed. It must exceed a huge page (2 MiB).
 _LAST_WRITE_BYTES = 4 << 20
-# Seconds to wait for a killed child. A child that hangs in the kernel because of a dead server is then abandoned.
+# Seconds to wait for the end of a killed child, which a dead server may delay.
 _REAP_S = 1.0
-# Running and abandoned commands. :func:`end_running` kills them.
+# Commands that may still run. :func:`end_running` kills them.
 _running: set[subprocess.Popen[bytes]] = set()
-# Time limit in seconds for commands that restore settings after servers have died. Local commands need less.
+# Time limit in seconds for commands that undo changes after :func:`end_running`.
 _SHORT_TIMEOUT_S = 2.0
 _short = threading.Event()
 
-# Directories of administration tools. The PATH of an ordinary user may lack them.
+# Directories of administration tools, which the PATH of an ordinary user may lack.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 # Programs that pass their arguments to a remote shell, which removes one level of quotes.
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
 
-# A host name or address, possibly with a user. It may pass through shells, so special characters are not allowed.
+# A host name or address, possibly with a user, without characters that are special in a shell.
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
 
 # Exit status of ssh for its own errors, such as an unreachable host.
@@ -60,7 +59,7 @@ class Completed:
 
     @property
     def last_line(self) -> str:
-        """Return the last line of standard error, or else of standard output, shortened; or else the exit status."""
+        """Return the last line of standard error, else of standard output. Without output, return the exit status."""
         return _last_line(self.stderr) or _last_line(self.stdout) or f"exit status {self.status}"
 
 
@@ -90,17 +89,17 @@ class Command(Generic[T_co]):
 def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     """Run a command with empty standard input and messages in English. Return its output and exit status.
 
-    A command that exceeds its time limit is killed with its children, and CommandTimeout raised. Raises
-    EnvironmentLacksError if the command cannot be started.
+    After the time limit, the command and its children are killed. Raises CommandTimeout, or EnvironmentLacksError if
+    the command cannot be started.
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Output goes to files in memory: a pipe stays open until all children end, and TMPDIR may be on a dead server.
+    # Memory files, because a pipe stays open until all children end, and TMPDIR may be on a dead server.
     with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
-            # In its own session, the command has no terminal for a password prompt, and is killed with its children.
+            # A new session has no terminal, so the command cannot prompt for a password.
             child = subprocess.Popen(
                 list(argv),
                 stdin=subprocess.DEVNULL,
@@ -153,19 +152,19 @@ def _output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    """Return the number of bytes that a child process wrote: it shares the file position with this process."""
+    # The child process shares the file position of this process.
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
 def end_running() -> None:
-    """Kill all running commands. Until :func:`end_grace`, later commands have a short time limit."""
+    """Kill all running commands. Limit later ones to 2 seconds until :func:`end_grace`."""
     _short.set()
     for child in tuple(_running):
         _signal(child)
 
 
 def end_grace() -> None:
-    """Restore the normal time limits of commands after :func:`end_running`."""
+    """Restore the time limits that :func:`end_running` shortened."""
     _short.clear()
 
 
@@ -185,12 +184,11 @@ def _last_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Servers:
-    """The option --servers: a template such as ``ssh {host} sudo``, the prefix that runs a command on a server."""
+    """The option --servers: a command prefix that reaches a server, such as ``ssh {host} sudo``."""
 
     template: str
 
     def __post_init__(self) -> None:
-        """Make the path of the program absolute. Raise BadInputError for a template without ``{host}``."""
         try:
             words = shlex.split(self.template)
             why = "" if any("{host}" in word for word in words) else "it has no {host}"
@@ -209,7 +207,6 @@ class Servers:
             why = "the name is empty, begins like an option, or has a character that is invalid in names and addresses"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
         words = [word.replace("{host}", host) for word in shlex.split(self.template)]
-        # Every remote shell in the template, such as ssh, removes one level of quotes.
         for _ in range(_shells_in(words)):
             argv = [shlex.quote(word) for word in argv]
         return (*words, *argv)

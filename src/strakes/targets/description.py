@@ -9,20 +9,20 @@ from typing import Literal
 
 from strakes.base.units import format_seconds
 
-# Name of a server or target -> counter -> value. The common names of counters on all file systems: md.create, md.open,
-# md.close, md.getattr, md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, md.requests (all
-# requests to a metadata target), data.read_bytes, data.write_bytes, data.read_requests, data.write_requests,
-# data.device_read_bytes (cache misses of the target), data.replicated_bytes, data.busy_s, and data.waited_s (total
-# latency of data.waited_requests in the target's store). Counters of the client have the prefix "client.".
+# Server or target -> counter -> value. Counters of this client begin with "client.". All file systems use these names:
+# md.create, md.open, md.close, md.getattr, md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir,
+# md.requests (all requests), data.read_bytes, data.write_bytes, data.read_requests, data.write_requests,
+# data.device_read_bytes (cache misses), data.replicated_bytes, data.busy_s, data.waited_s (latency of
+# data.waited_requests).
 Observation = Mapping[str, Mapping[str, float]]
 
-# Prefix of gauges such as now.memory_bytes (memory used by a server). Their latest value counts, not the difference.
+# Prefix of gauges such as now.memory_bytes, which are not cumulative.
 NOW = "now."
-# Pseudo-counter: start time of all other counters. A change means that they were cleared or the server restarted.
+# Unix time from which the other counters count. It changes if they are cleared or the server restarts.
 SINCE = "since_unix_s"
-# Pseudo-counter: number of the server instance. A change means that another server has taken over.
+# Number that identifies the server process. It changes in a fail-over.
 SERVER = "server_number"
-# Counter of lost connections and time-outs of a server. The counter "now.<name>" is above 0 while the server is lost.
+# Number of lost connections and time-outs of a server. With the prefix "now.", it is above 0 during a loss.
 LOST = "times_lost"
 CLIENT = "client."
 
@@ -74,7 +74,7 @@ class MetadataTarget(StorageTarget):
 
 @dataclass(frozen=True)
 class Description:
-    """A file system as its client reports it and, if they can be queried, its servers. Unknown sizes are 0."""
+    """A file system with its servers, targets and pools, as far as they are known. Unknown sizes are 0."""
 
     file_system_name: str
     version: str
@@ -89,7 +89,7 @@ class Description:
 
 @dataclass(frozen=True)
 class LayoutComponent:
-    """The layout of a part of a file: from byte ``begin`` to the byte before ``end`` (None: to the end of the file)."""
+    """The layout of bytes ``begin`` to ``end`` (exclusive) of a file. None means the end of the file."""
 
     begin: int
     end: int | None
@@ -99,11 +99,10 @@ class LayoutComponent:
 
 @dataclass(frozen=True)
 class Layout:
-    """The distribution of a file's data over targets. None means unknown or, in a request, any value.
+    """The distribution of a file's data over targets. None means unknown or, in a request, unspecified.
 
-    ``stripe_count``: -1 means all targets. ``targets``: the targets in the order of the stripes. ``components``: parts
-    of the file, each of which has its own layout. ``pattern`` "mdt": the data is on the metadata
-    target ``first_target``. ``object_bytes``: maximum size of the objects of a stripe, if the file system has one.
+    ``stripe_count`` -1: all targets. ``targets``: in stripe order. ``pattern`` "mdt": data on the metadata target
+    ``first_target``. ``object_bytes``: maximum object size. ``components``: layouts of parts of the file.
     """
 
     stripe_size_bytes: int | None = None
@@ -118,9 +117,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Striping:
-    """The possible layouts of a file: up to ``data_targets`` stripes, with stripe sizes in multiples of ``unit_bytes``.
+    """The layouts that files can have: up to ``data_targets`` stripes, with sizes in multiples of ``unit_bytes``.
 
-    ``kinds``: name -> options of each further layout, which needs more options than a stripe count and a stripe size.
+    ``kinds``: name -> options of other layouts, for example progressive ones.
     """
 
     data_targets: int
@@ -132,9 +131,9 @@ class Striping:
 class Placement:
     """The placement of a directory on metadata targets.
 
-    ``kind`` "manual": on ``metadata_targets``. "automatic": the file system spreads the directory over ``count``
-    targets (-1: all); with a count of 1, it distributes new subdirectories instead. "inherit": as the parent directory.
-    ``inherited``: subdirectories get the same placement.
+    ``kind`` "manual": on ``metadata_targets``. "inherit": as the parent directory. "automatic": the file system spreads
+    the entries over ``count`` targets (-1: all) or, with a ``count`` of 1, only the subdirectories. ``inherited``:
+    subdirectories get the same placement.
     """
 
     kind: PlacementKind
@@ -144,18 +143,17 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients that a message names. Its length grows in proportion.
+# Maximum number of evicted clients that a message names.
 _MOST_NAMES = 10
 
 
 @dataclass(frozen=True)
 class Interruption:
-    """A period during which a server or target did not serve this client. ``ended_unix_s``: None while it lasts.
+    """A period during which a server or target did not serve this client.
 
-    ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of all
-    evicted clients, if the server reports them. ``or_earlier``: it may have begun earlier than recorded. ``within_s``:
-    maximum error of the times in seconds. ``reconnected``: the server has kept the state of this client, so it has not
-    restarted. ``clock_ahead_s``: lower bound of the seconds by which the server's clock is ahead of this machine's.
+    ``ended_unix_s``: None until the service returns. ``or_earlier``: the true begin may be earlier. ``within_s``:
+    maximum error of the times. ``reconnected``: the server did not restart. ``clock_ahead_s``: minimum lead of the
+    server's clock.
     """
 
     target: str
@@ -170,7 +168,6 @@ class Interruption:
     clock_ahead_s: float = 0.0
 
     def __str__(self) -> str:
-        """Return the interruption as a sentence."""
         began = datetime.fromtimestamp(self.began_unix_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         if self.or_earlier:
             began += " or earlier"
@@ -196,7 +193,7 @@ class Interruption:
 
 @dataclass(frozen=True)
 class ConnectionChange:
-    """This client's connection to a target changed to ``state``. ``unix_s`` may be rounded down to whole seconds."""
+    """A change of this client's connection to a target. ``state``: the new state. ``unix_s``: in whole seconds."""
 
     target: str
     unix_s: float
@@ -205,7 +202,7 @@ class ConnectionChange:
 
 @dataclass(frozen=True)
 class TargetRecovery:
-    """The last recovery of a Lustre target. None: not reported."""
+    """The last recovery of a Lustre target. Values that the server does not report are None."""
 
     target: str
     status: str
@@ -226,9 +223,9 @@ class Limit:
 
 
 def difference(before: Observation, after: Observation) -> dict[str, dict[str, float]]:
-    """Return target -> counter -> its increase between two observations. A new counter starts from 0.
+    """Return target -> counter -> increase between two observations.
 
-    Counters that were cleared, restarted or not read are left out; :func:`disturbed` returns a sentence for these.
+    Counters that were cleared or not read are omitted; :func:`disturbed` describes them.
     """
     between = {}
     for name in after:
@@ -263,7 +260,7 @@ def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
 
 
 def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return a sentence for each target or client whose counters were cleared, or not read in one observation."""
+    """Return a sentence for each target or client whose counters were cleared, or are missing in one observation."""
     lines = []
     for name in sorted({*before, *after}):
         first, then = before.get(name, {}), after.get(name, {})
@@ -300,7 +297,7 @@ _LAYOUT = ("stripe_count", "stripe_size_bytes", "first_target", "pool", "pattern
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """Return a text for each value of the requested layout that the ``given`` layout does not have."""
+    """Return a text for each value of the layout ``given`` that differs from the requested one."""
     lines = _differences(wanted, given, *_LAYOUT)
     if wanted.components and _extents(wanted) != _extents(given):
         return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
@@ -319,13 +316,13 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return a text for each value of the requested placement that the ``given`` placement does not have."""
+    """Return a text for each value of the placement ``given`` that differs from the requested one."""
     lines = _differences(wanted, given, "metadata_targets", "count", "hash")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 
 def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
-    # File systems report a requested count of -1 (all targets) as -1 or as the number of targets.
+    # A file system may report a requested count of -1 (all targets) as the number of targets.
     values = ((name, getattr(wanted, name), getattr(given, name)) for name in names)
     return tuple(
         f"{name.replace('size_bytes', 'size').replace('_', ' ')} {_shown(got)} instead of {_shown(asked)}"

@@ -22,7 +22,7 @@ from strakes.targets.description import DataTarget, Description, Limit, Observat
 from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 
-# Source of a mount: hosts, and a volume with an optional directory. A name with a leading hyphen would be an option.
+# Source of a mount: HOSTS:/VOLUME/DIRECTORY. A name with a leading hyphen would be an option of the command.
 _SOURCE = re.compile(r"(?!-)[\w.,:\[\]%-]+:/?(?!-)[\w-]+(/.*)?", re.DOTALL)
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
@@ -32,7 +32,7 @@ _ID = "./volInfo/volumes/volume/id"
 def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
     """Return a ``gluster`` command with XML output.
 
-    It raises EnvironmentLacksError if the daemon cannot be reached, MeasurementError if the command fails.
+    Raises EnvironmentLacksError if the daemon cannot be reached, and MeasurementError if the command fails.
     """
 
     def read(done: Completed) -> ElementTree.Element:
@@ -90,7 +90,6 @@ class GlusterTarget(RemoteTarget):
 
     @property
     def _name(self) -> str:
-        """Name of the volume. The source of a mount is SERVER:/VOLUME or SERVER:/VOLUME/DIRECTORY."""
         return self.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
 
     @cached_property
@@ -108,7 +107,7 @@ class GlusterTarget(RemoteTarget):
             raise EnvironmentLacksError(
                 "only servers report profiles",
                 why="only servers report profiles, and this machine is not a server of the volume",
-                remedy="give --servers, a command that reaches the servers",
+                remedy="reach the servers with --servers",
             )
         return gluster(words, *self._own_daemon).ask(self.run)
 
@@ -176,7 +175,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
 
 
 def daemons() -> list[tuple[str, ...]]:
-    """Return the options of ``gluster`` for the socket of each management daemon (glusterd) on this machine."""
+    """Return for each local management daemon (glusterd) the ``gluster`` options that select its socket."""
     socket_options: list[tuple[str, ...]] = []
     for _, words in trusted_processes("glusterd"):
         files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []

@@ -14,9 +14,9 @@ from strakes.targets.description import Description, Layout, Limit, Placement, S
 from strakes.targets.target import Target, TargetFacts
 
 _WORKING = frozenset({"active", "up", "online"})
-# A target with a smaller free share of its space counts as full: new files go to other targets or fail.
+# Free share below which a target counts as full.
 _FULL_SHARE = 0.05
-# A larger difference of used shares (0 to 1) is reported: Lustre stops round-robin at 17 % (lod.*.qos_threshold_rr).
+# Lustre ends round-robin allocation if used shares differ by 17 % (lod.*.qos_threshold_rr).
 _UNEVEN_SHARE = 0.17
 _OTHER_SIZE_SHARE = 0.10
 
@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Knowledge:
-    """All facts about the file system of a directory. ``layout``, ``placement``: of this directory.
+    """All facts about the file system of a directory, with the layout and the placement of this directory.
 
     ``unlike``: a sentence for each storage target or server that is unhealthy or differs from the others.
     """
@@ -89,9 +89,9 @@ class Knowledge:
 
 
 def know(target: Target) -> Knowledge:
-    """Return all facts about the file system of a directory. Other facts than sizes may be missing.
+    """Return all facts about the file system of a directory. ``limits`` gives the reasons for missing facts.
 
-    Raises StrakesError if the sizes are unknown. ``limits`` lists the facts that are missing, each with the reason.
+    Raises StrakesError if the sizes are unknown.
     """
     limits: list[Limit] = []
     facts = target.facts()

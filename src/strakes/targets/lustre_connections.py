@@ -21,16 +21,15 @@ from strakes.targets.lustre_servers import NOTHING, host_of, hosts, state_query,
 from strakes.targets.lustre_tool import Answers, get_param, of_mount
 from strakes.targets.target import LostServer
 
-# Seconds within which a client notices the death of a machine on all connections to it.
+# Seconds within which a client detects a dead server on each connection to it.
 NOTICE_S = 16.0
 
 
 class Connections:
     """The connections of a Lustre client for one mount, with state changes and servers that the kernel has forgotten.
 
-    While a connection is lost, the kernel shows the server that it tries next, often the healthy one of a fail-over
-    pair. The lost server is therefore that of the last working connection, or else one of the configured servers. It is
-    alive if, NOTICE_S seconds after the loss, another connection to it is still in state FULL.
+    During a loss, the kernel shows the server that it tries next. The lost server is the last connected one or, if that
+    is unknown, any configured one. It is alive if another connection to it is FULL after NOTICE_S seconds.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:
@@ -41,7 +40,7 @@ class Connections:
         self._possible: dict[str, tuple[str, ...]] = {}
 
     def states(self, answers: Answers) -> dict[str, States]:
-        """Return Lustre target -> states of its connection, with past state changes that the kernel has dropped."""
+        """Return Lustre target -> states of its connection, including changes that the kernel has forgotten."""
         known = states(answers, self._file_system, self._ask_instance)
         for name, of in known.items():
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
@@ -58,7 +57,7 @@ class Connections:
         now_s = time.time()
         connected = {self._last[name]: name for name, of in known.items() if of.current == FULL and name in self._last}
         lost = {name: self._lost(name, of, connected, now_s) for name, of in known.items() if of.lost(now_s)}
-        # Other connections to the same machine show whether the server of an idle connection is dead.
+        # An idle connection does not notice the loss of its server.
         dead = {server.host for server in lost.values() if not server.refuses and not server.answers} - {*connected}
         return lost | {
             name: LostServer(self._last[name], f"{IDLE}, and its server is dead")
@@ -77,7 +76,7 @@ class Connections:
         return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
 
     def why_unread(self, answers: Answers) -> str:
-        """Return why this user can no longer read connection states, or "" if they are readable or never were."""
+        """Return why this user cannot read connection states that should be readable, or ""."""
         params = answers.get(state_query(self._file_system), NOTHING)
         if params.cut_off and (self._read or os.geteuid() == 0):
             return params.why or "lctl get_param fails"

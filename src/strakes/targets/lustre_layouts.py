@@ -18,11 +18,11 @@ _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
 # A line in the stripe table of ``lfs getstripe``: target, object (decimal, hexadecimal), group.
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
-# Prefixes that some versions of lfs print before a key, such as lmm_stripe_count.
+# Some versions of lfs print a prefix before a key, as in lmm_stripe_count.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
-# Prefixes of lines of ``lfs getstripe`` that are not the path of a file.
+# A line of ``lfs getstripe`` that begins with one of these words is not the path of a file.
 _NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
 
 
@@ -246,7 +246,8 @@ _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 class DirStripe:
     """The stripes of a directory, or the default stripes of its new subdirectories.
 
-    ``count`` 0: not striped, on target ``offset``. In a default, count -1 means all targets, and offset -1 any target.
+    ``count`` 0: not striped, only on the target ``offset``. In a default, -1 means all targets (``count``) or any
+    target (``offset``).
     """
 
     count: int
@@ -291,9 +292,9 @@ def read_default(done: Completed) -> DirStripe:
 
 
 def placement(own: DirStripe, default: DirStripe) -> Placement:
-    """Return the placement of a directory. ``own``: its stripes. ``default``: default stripes of subdirectories.
+    """Return the placement of a directory from its own stripes and the default stripes of its subdirectories.
 
-    lfs does not show whether a single target was chosen manually, so such a placement is returned as "inherit".
+    lfs does not report a manual choice, so the placement on a single target is "inherit".
     """
     if own.count > 1:
         striped_below = default.count > 1 or default.count == -1
@@ -315,9 +316,9 @@ def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, h
 def set_default(
     path: str, *, count: int, targets: Sequence[int] = (), hash_type: str = "", levels: tuple[int, int] | None = None
 ) -> Command[None]:
-    """Return the command that sets the default stripes of new subdirectories. For target -1, Lustre chooses one.
+    """Return the command that sets the default stripes of new subdirectories. Target -1: Lustre chooses.
 
-    ``levels``: how many levels of subdirectories inherit the default, and how many are placed round-robin (-1: all).
+    ``levels``: depth of inheritance, and depth of round-robin placement (-1: unlimited).
     """
     depth = [] if levels is None else [f"--max-inherit={levels[0]}", f"--max-inherit-rr={levels[1]}"]
     argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *depth, path)

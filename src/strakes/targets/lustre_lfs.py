@@ -21,14 +21,14 @@ _SPACE = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\d+%\s+.*?\[(?:MDT|OST):\
 _SPACE_HEADING = re.compile(r"^UUID\s+(1K-blocks|Inodes)\b")
 _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
-# A number in lfs quota. It is in brackets if a server did not answer, and followed by * if it exceeds its limit.
+# A number in ``lfs quota``: in brackets if a server did not answer, with an asterisk if it exceeds its limit.
 _QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
-# Flags of a target, which ``lfs df`` prints at the end of its line -> description.
+# Flag at the end of a line of ``lfs df`` -> its meaning.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 
 
 class ClientName(NamedTuple):
-    """The name of a Lustre file system, and the id of a mount in the names of Lustre's parameters (``instance``)."""
+    """The name of a Lustre file system, and the id of one mount (``instance``), which parameter names contain."""
 
     file_system: str
     instance: str
@@ -54,7 +54,7 @@ class TargetSpace(NamedTuple):
 
 
 class LustreSpace(NamedTuple):
-    """The space of the targets that answered. ``missing``: name of each other target -> reason."""
+    """The space of targets. ``missing``: target that did not answer -> reason."""
 
     targets: tuple[TargetSpace, ...]
     missing: Mapping[str, str]
@@ -73,7 +73,7 @@ def getname(path: str) -> Command[ClientName]:
 
 
 def target_list(verb: str, path: str = "") -> Command[tuple[TargetState, ...]]:
-    """Return the command that lists the client's targets. ``verb``: osts or mdts. Dead targets are still ACTIVE."""
+    """Return the command that lists targets. ``verb``: osts or mdts. Dead targets also have the state ACTIVE."""
 
     def read(done: Completed) -> tuple[TargetState, ...]:
         # If the path is not on Lustre, lfs prints an empty list and reports no error.
@@ -143,12 +143,13 @@ def read_df(done: Completed) -> LustreSpace:
 
 
 def quota(user: str, path: str) -> Command[Quota]:
-    """Return the command that prints a user's quota. lfs prints a long path on a separate line before the values."""
+    """Return the command that prints a user's quota."""
 
     def read(done: Completed) -> Quota:
         lines = checked(done, "the quota is not known").splitlines()
         first = next((place for place, line in enumerate(lines, 1) if line.split()[:1] == ["Filesystem"]), len(lines))
-        # Columns: used KiB, soft limit, hard limit, grace time; then used files, soft limit, hard limit, grace time.
+        # Used KiB, soft limit, hard limit, grace time; then the same for files. lfs puts a long path on a separate
+        # line.
         values = " ".join(lines[first : first + 2]).split()[-8:]
         numbers = [int(match[1]) if (match := _QUOTA.match(value)) else -1 for value in values]
         if len(numbers) < 8 or min(*numbers[:3], *numbers[4:7]) < 0:

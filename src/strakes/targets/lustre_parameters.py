@@ -16,7 +16,7 @@ MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
-# A time in a Lustre parameter with counters. Older versions print "usecs", and no start_time.
+# A line with a time. Older versions of Lustre print "usecs" instead, and no start_time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
 # A Lustre address (NID), in quotes since Lustre 2.14.
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
@@ -26,7 +26,7 @@ _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
 _WORKING_ADDRESS = re.compile(r"\bstate: (?:FULL|IDLE)\b.*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL)
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
 
-# Counter of a metadata target -> its common name. The creation of a file counts as an open and a mknod.
+# Lustre's counter -> common name, for metadata targets. Lustre counts the creation of a file as open and as mknod.
 MD_COUNTERS = {
     "mknod": "md.create",
     "open": "md.open",
@@ -41,7 +41,7 @@ MD_COUNTERS = {
     "readpage": "md.readdir",
 }
 LLITE_COUNTERS = {"readdir" if own == "readpage" else own: name for own, name in MD_COUNTERS.items()}
-# Counter of a client's mdc device -> its common name. Its "create" does not count regular files, so it is left out.
+# Lustre's counter -> common name, for clients. The counter "create" is unusable: it lacks regular files.
 MDC_COUNTERS = {
     "close": "md.close",
     "getattr": "md.getattr",
@@ -110,7 +110,7 @@ def service_addresses(text: str) -> tuple[str, ...]:
 
 
 def working_address(text: str) -> str:
-    """Return the address of the server that a connection uses, from the parameter ``import``; "" if it is lost."""
+    """Return the address of the connected server from the parameter ``import``, or "" without a connection."""
     match = _WORKING_ADDRESS.search(text)
     return match[1] if match else ""
 
@@ -133,7 +133,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     _, connected_of = numbers("connected_clients")
     evicted, _ = numbers("evicted_clients")
     if status == "COMPLETE" and completed is not None and known is not None:
-        # The server evicts the clients that did not complete the recovery.
+        # Lustre evicts the clients that do not complete a recovery.
         evicted = known - completed
     return TargetRecovery(
         target,
@@ -143,28 +143,26 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
         evicted,
         numbers("replayed_requests")[0],
         numbers("recovery_start")[0],
-        # A target in any other recovery status delays requests.
         serving=status in ("COMPLETE", "INACTIVE"),
     )
 
 
-# States of a working connection: FULL is connected, IDLE connects at the next request.
+# A working connection is FULL, or IDLE until the next request.
 FULL, IDLE = "FULL", "IDLE"
 WORKING_STATES = (FULL, IDLE)
-# States of a connection while no server answers. In any other state but FULL and IDLE, a server is reconnecting.
+# States while no server answers. In all remaining states, a server is reconnecting this client.
 NEW, NEVER_CONNECTED = "NEW", "never connected"
 UNREACHED_STATES = (NEW, "CONNECTING", "DISCONN")
-# States with which an interruption begins. CONNECTING is not among them, because it also follows IDLE.
+# States that begin an interruption.
 _LOST = ("DISCONN", "EVICTED")
 # Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN in lustre_import.h, measured on 2.17.57).
 _REMEMBERED = 16
-# Seconds in which an idle or new connection must become FULL. The kernel's retry interval is shorter.
+# Seconds within which an idle or new connection becomes FULL. The kernel retries more often.
 _CONNECTING_S = 6.0
 _CONNECTING = (NEW, "CONNECTING")
-# Longest duration in seconds of a connection attempt that a running machine refuses, as the kernel reports whole
-# seconds. An attempt to reach a dead machine takes 5 s or longer.
+# Seconds within which a running machine refuses a connection. A dead machine causes a time-out of 5 s or more.
 _REFUSED_WITHIN_S = 2
-# Maximum number of state changes that are kept in memory for a connection, about 100 bytes each.
+# Maximum number of remembered state changes per connection, of about 100 bytes each.
 _MOST_CHANGES = 1000
 
 
@@ -209,7 +207,7 @@ class States:
         return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
 
     def lost(self, now_unix_s: float) -> bool:
-        """Return whether the target has lost its server. A deactivated or just connecting target has not.
+        """Return whether the target has lost its server. Deactivated targets and new connection attempts do not count.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
@@ -223,7 +221,7 @@ class States:
         return lasting or self.current not in _CONNECTING or not just_begun
 
     def refused(self, now_unix_s: float) -> bool:
-        """Return whether a running machine refuses all connections, because the target is not mounted there."""
+        """Return whether the server machine runs but refuses the connection, because it does not serve the target."""
         since = self._since()
         ends_unix_s = (*(change.unix_s for change in since[1:]), now_unix_s)
         attempts = [
@@ -234,7 +232,7 @@ class States:
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
-        """Return the interruptions of a target, for a deactivated target only those that have ended."""
+        """Return the interruptions of a target. For a deactivated target, unfinished ones are omitted."""
         lost = interruptions(target, self.changes)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
@@ -263,19 +261,19 @@ def parse_states(text: str) -> States:
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
-    """Return the state changes from each loss of a connection up to its reconnection, without idle connections."""
+    """Return the state changes from each loss of a connection to its reconnection."""
     return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
 
 
 def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
-    """Return the interruptions of a target for this client. The last interruption may not have ended.
+    """Return the interruptions of a target for this client.
 
-    ``or_earlier``: the first one may have begun before the first state change that the kernel remembers.
+    ``or_earlier``: the interruption may have begun before the kernel's history of state changes.
     """
     changes = tuple(changes)
     lost = []
     for number, episode in enumerate(_episodes(changes)):
-        # A new or idle connection passes NEW or CONNECTING once before it becomes FULL, without an interruption.
+        # A new or idle connection passes NEW or CONNECTING before FULL, without an interruption.
         before = [change.state for change in episode if change.state not in WORKING_STATES]
         idle = not before or (len(before) == 1 and before[0] in _CONNECTING)
         or_earlier = number == 0 and len(changes) >= _REMEMBERED and not idle
@@ -297,7 +295,6 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
 
 
 def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
-    # An episode ends with a working state (FULL or IDLE).
     episodes: list[list[StateChange]] = []
     works = True
     for change in changes:
@@ -313,7 +310,7 @@ def _is_lost(episode: Iterable[StateChange]) -> bool:
 
 
 def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
-    """Return the earlier state changes, extended by the kernel's present history.
+    """Append the kernel's present history of state changes to the earlier state changes.
 
     >>> first, second, third = StateChange(1, "FULL"), StateChange(5, "DISCONN"), StateChange(9, "FULL")
     >>> continued((first, second), (second, third)) == (first, second, third)
@@ -322,5 +319,4 @@ def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> 
     for length in range(min(len(before), len(now)), 0, -1):
         if before[-length:] == now[:length]:
             return (*before, *now[length:])[-_MOST_CHANGES:]
-    # The kernel's history no longer overlaps the earlier changes: changes are missing, so begin again.
     return now

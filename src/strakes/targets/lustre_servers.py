@@ -44,10 +44,10 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.target import said
 
 ACTIVE = "active"
-# Host name for targets that this node itself serves. Lustre shows them with the address 0@lo.
+# Host name for targets on this node, which Lustre shows with the address 0@lo.
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
-# Lustre's text instead of the address of a target to which this client was never connected.
+# Lustre shows this text instead of an address before the first connection to a target.
 _NO_ADDRESS = "<none>"
 NOTHING = Params({})
 # Address of the first management server in the source of a mount, such as fd00::1@tcp in fd00::1@tcp:fd00::2@tcp:/name.
@@ -76,16 +76,16 @@ def host_of(address: str) -> str:
 
 
 def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return target -> address of its present server, or "" if this client was never connected to it.
+    """Return target -> address of its present server, or "" before the first connection to the target.
 
-    ``ask_instance``: function that returns the id of the mount, and may query servers.
+    ``ask_instance`` returns the id of the mount; it may query servers.
     """
     asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
     params = answers.get(asked, NOTHING)
     if params.cut_off:
         answers.notes.append(f"{shlex.join(asked.argv)}: {params.why or 'it failed and said nothing'}")
     values = of_mount(params.values, file_system, ask_instance)
-    # For a server on this node, the kernel reports its configured address. Only root may list the node's addresses.
+    # Lustre shows a server on this node with its network address. Only root may list the node's addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     known = {parameter: "" if value == _NO_ADDRESS else value for parameter, value in values.items()}
     return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in known.items()}
@@ -146,7 +146,7 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return host -> function that runs commands there, for each host in ``on`` (without ``servers``: this node)."""
+    """Return host -> function that runs commands there. Without ``servers``, only this node can be reached."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 
@@ -165,7 +165,7 @@ def ask_health(
 ) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
     """Return the recoveries of targets, and a sentence for each problem of a server or of this client.
 
-    ``ways``: host -> runner of each server to query. Servers that do not answer are noted in ``answers``.
+    ``ways``: host -> function that runs commands there. ``answers`` collects errors.
     """
     asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
     if THIS_NODE not in ways:
@@ -194,23 +194,23 @@ def ask_health(
 
 
 def complaint(text: str) -> str:
-    """Return the problems in the text of the parameter ``health_check``, or "" if the node is healthy."""
+    """Return the problems that the parameter ``health_check`` lists, or "" for a healthy node."""
     lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
     if not lines:
         return ""
     return "; ".join(line for line in lines if line != "NOT HEALTHY") or "health_check gives no reason"
 
 
-# Name of the entry of an Observation with the client's counters for the whole mount.
+# Key of the client's counters for a whole mount in an Observation.
 MOUNT = "client"
 
 _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
 
 
 def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Observation, dict[str, str]]:
-    """Return the counters of the mount and of each target, and host -> reason for each server that was not read.
+    """Return the counters of the mount and of each target, and host -> reason for each server that cannot be read.
 
-    The entry of a target is empty if its counters cannot be read.
+    A target without readable counters has an empty entry.
     """
     answers = Answers(run)
     seen = client_counters(answers, name)
@@ -218,12 +218,12 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
     of_servers, unread = server_counters(ways, name.file_system)
     for target, counters in of_servers.items():
         seen[target] = {**seen.get(target, {}), **counters}
-    # Without --servers, only this node's counters are read, which need root. Their absence is no error.
+    # Without --servers, only root on a server node can read server counters, so missing counters are no error.
     return seen | ({} if servers is None else {host: {} for host in unread}), {} if servers is None else unread
 
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
-    """Return this client's counters. Only root may read them; the truncated output for other users is ignored."""
+    """Return this client's counters. Only root can read them, because lctl truncates the output for other users."""
     names = ("llite.{}.stats", "mdc.{}.stats", "mdc.{}.md_stats", "osc.{}.stats")
     params = answers.get(get_param(*(own.format(f"*-{name.instance}") for own in names)), NOTHING)
     stats = {} if params.cut_off else {parameter: _parsed(text) for parameter, text in params.values.items()}
@@ -249,7 +249,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 
 def server_counters(ways: Mapping[str, Runner], file_system: str) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Return target -> counters of its server, and host -> reason for each server whose counters cannot be read."""
+    """Return target -> counters, and host -> reason for each server whose counters cannot be read."""
     seen: dict[str, dict[str, float]] = {}
     unread = {}
     for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
@@ -265,7 +265,6 @@ def server_counters(ways: Mapping[str, Runner], file_system: str) -> tuple[dict[
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
-    # A Lustre server may lack metadata targets or data targets, so missing parameters are no error.
     mine = {
         parameter: text for parameter, text in params.values.items() if is_target_of(device(parameter), file_system)
     }
@@ -343,7 +342,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         ),
         metadata_targets=tuple(MetadataTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
-        # On some systems, only root may read this client's addresses. The servers' addresses also show the network.
+        # On some systems, only root may list this client's addresses. The addresses of servers name the same network.
         network=answers.get(LIST_NIDS, ())
         or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address)),
         client=_client(answers, mount, name),
@@ -377,7 +376,7 @@ def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
 
 
 def _value(own: str, text: str) -> str:
-    # The parameter max_cached_mb has several lines, one of them "max_cached_mb: 983".
+    # The parameter max_cached_mb has several lines. The value follows "max_cached_mb:".
     lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{own}:")]
     return lines[0] if lines else text
 

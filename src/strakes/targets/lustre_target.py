@@ -39,14 +39,14 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# Seconds within which a client notices the loss of all targets of a dead machine, after the first one.
+# Seconds from the first lost target of a dead machine until the client has lost the others.
 _FOLLOW_S = 5.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
 
 
 class LustreTarget(Target):
-    """A Lustre mount. All calls have a time limit, so that a dead server causes an error instead of a hang."""
+    """A Lustre mount. All calls have a time limit."""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         super().__init__(path, mount, servers=servers, runner=runner)
@@ -58,7 +58,7 @@ class LustreTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        # On a server, Lustre's devices are also mounted with type lustre. A client's source is "mgs@net:/name".
+        # A server's own devices also have the type lustre. Only the source of a client's mount contains ":/".
         return ":/" in mount.source
 
     def _sizes(self) -> calls.Sizes:
@@ -86,7 +86,7 @@ class LustreTarget(Target):
         try:
             return self._ask(layouts.getstripe("-d", str(path)))
         except EnvironmentLacksError:
-            return None  # The method limits() reports the error.
+            return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         self._ask(layouts.setstripe(str(directory), wanted))
@@ -133,7 +133,7 @@ class LustreTarget(Target):
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
-        # lfs getdirstripe does not show a manual choice of targets. The default may still spread subdirectories.
+        # lfs getdirstripe does not show a manual choice of targets.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
@@ -141,7 +141,7 @@ class LustreTarget(Target):
         try:
             name = self._name
         except EnvironmentLacksError:
-            return {}  # The method limits() reports the error.
+            return {}
         seen, unread = lustre_servers.observe(self.run, name, self.servers)
         self.unread = {
             host: f"The counters of server {host} cannot be read: {shlex.join(self._words(host))} ({why})."
@@ -200,7 +200,7 @@ class LustreTarget(Target):
         return addresses(self._answers(), self.file_system_name, self._instance)
 
     def servers_of(self, name: str) -> tuple[str, ...]:
-        """Return the machines that may serve a target, or all server machines if this user may not read which."""
+        """Return the hosts configured for a target, or all server hosts if the configuration is unreadable."""
         imports = self._answers().get(get_param(f"*.{name}-*.import"), NOTHING).values.values()
         configured = hosts(address for text in imports for address in service_addresses(text))
         return configured or hosts(self.server_addresses().values())
@@ -245,7 +245,7 @@ class LustreTarget(Target):
                 remedy = "Run it by hand, and look for its cause in the kernel's log (dmesg)."
                 raise EnvironmentLacksError(what, where=error.where, why=why, remedy=remedy) from error
             except StrakesError:
-                continue  # The method limits() reports the error.
+                continue
         for where, why in (self._unread() if self.servers else {}).items():
             what, remedy = "a server cannot be read", f"Try: {shlex.join(self._words(where))} - or leave out --servers."
             raise EnvironmentLacksError(what, where=where, why=why, remedy=remedy)

@@ -34,7 +34,7 @@ _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "Check the servers (lfs check servers, lctl get_param *.*.import), and try again when they answer."
 _NEWER = "Use a newer version of Lustre: this version does not support the request."
-# (pattern of an error message, class of the error to raise, remedy or None if the caller gives it)
+# Error message -> class of the error, and remedy (None: the one that the caller gives).
 _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
     ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
     ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
@@ -63,17 +63,17 @@ def key_values(line: str) -> Iterator[tuple[str, str]]:
 
 
 def explanation(done: Completed) -> str:
-    """Return the error message of a command, at most three lines. Lines that repeat a reason are left out."""
+    """Return the error message of a command in at most three lines, without repetitions."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
-    # lfs and lctl repeat an error for each device. Of lines with the same reason, the last one is the summary.
+    # lfs and lctl repeat an error for each device, and print a summary last.
     lines = list({_NUMBERED.sub("", line).rpartition(": ")[2]: line for line in lines}.values())
     return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
 
 
 def refusal(done: Completed, what: str, remedy: str = "") -> StrakesError:
-    """Return the error for a failed command of Lustre. ``remedy``: what to do about an invalid value."""
+    """Return the error for a failed ``lfs`` or ``lctl``. ``remedy``: advice for an invalid value."""
     where, why = shlex.join(done.argv), explanation(done)
     if done.status < 0:
         why = f"the command was ended by {signal.Signals(-done.status).name}"
@@ -101,7 +101,7 @@ _ERROR = re.compile(r"^(?:error|lctl)\b")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
-    """Return a command whose output is ignored. ``what``: error message if the command fails."""
+    """Return a command without a result. If it fails, the error has the message ``what``."""
 
     def read(done: Completed) -> None:
         checked(done, what, remedy)
@@ -111,10 +111,10 @@ def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[No
 
 @dataclass(frozen=True)
 class Params:
-    """The output of ``lctl get_param``. ``values``: full name of a parameter -> value, which may have many lines.
+    """The output of ``lctl get_param``. ``values``: full name of a parameter -> value of one or more lines.
 
-    ``missing``: requested names that match no parameter. ``cut_off``: lctl failed for another reason (mostly because
-    the user is not root), so values may be truncated. ``why``: error messages of lctl.
+    ``missing``: requested names without a match. ``cut_off``: values may be truncated, mostly because the user is not
+    root. ``why``: error messages of lctl.
     """
 
     values: Mapping[str, str]
@@ -124,7 +124,7 @@ class Params:
 
 
 def get_param(*names: str) -> Command[Params]:
-    """Return the command that prints all parameters whose names match the patterns. A pattern may match nothing."""
+    """Return the command that prints all parameters whose names match one of the patterns."""
     return Command(("lctl", "get_param", *names), read_params)
 
 
@@ -139,7 +139,7 @@ def read_params(done: Completed) -> Params:
     lines, errors = done.stdout.splitlines(), done.stderr.splitlines()
     missing = [match for line in errors if (match := _MISSING.match(line))]
     names = tuple(match[1].replace("/", ".") for match in missing)
-    # Lines before the first parameter are skipped: a server may print a login banner.
+    # A server may print a login banner before the parameters.
     first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
     if lines and first == len(lines) and not names:
         raise not_understood("lctl get_param", lines[0])
@@ -166,15 +166,15 @@ def set_param(name: str, value: str) -> Command[None]:
     return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
-# Seconds for which a tool that hung is not started again, half the time limit of such a tool (10 s).
+# Seconds until a tool that hung may be started again.
 _REST_S = 5.0
 
 
 class Answers:
-    """Runs commands and collects their errors. ``notes``: failed commands, each with the reason.
+    """Runs commands and collects their errors in ``notes``.
 
-    A tool that hung is not started again by this object. ``hung``: tool -> (time on the monotonic clock, error), shared
-    by several such objects; they do not start the tool for ``_REST_S`` seconds.
+    A tool that hung is not started again. ``hung``: tool -> (monotonic time, error), shared with other objects, which
+    do not start the tool for ``_REST_S`` seconds.
     """
 
     def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:
@@ -187,7 +187,7 @@ class Answers:
         self._silent = {tool: error for tool, (since_s, error) in self._hung.items() if now_s - since_s < _REST_S}
 
     def get(self, command: Command[T], otherwise: T) -> T:
-        """Return the answer of a command, or ``otherwise`` after an error, whose text is added to ``notes``."""
+        """Return the result of a command. After an error, note the error and return ``otherwise``."""
         tool = command.argv[0]
         if tool in self._silent:
             self.note(self._silent[tool])
@@ -210,7 +210,7 @@ class Answers:
             self.notes.append(said(error))
 
 
-# Maximum number of simultaneous remote shells. Their memory grows in proportion.
+# Maximum number of simultaneous remote shells. Each of them is a process.
 _AT_ONCE = 64
 
 
@@ -227,7 +227,7 @@ def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | S
         return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
 
 
-# Name of a Lustre client's device. A metadata server's own connections (NAME-osc-MDT0000) do not match.
+# Name of a client's device. Devices between servers (NAME-osc-MDT0000) do not match.
 _DEVICE = re.compile(r"^(?P<target>.+-(?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-(?!MDT)(?P<instance>\w+)$")
 
 
@@ -241,10 +241,10 @@ def is_target_of(name: str, file_system: str) -> bool:
 
 
 def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return the parameters that belong to one mount of a file system.
+    """Return the parameters of one mount of a file system, or of all mounts if the id of the mount is unknown.
 
-    ``ask_instance``: function that returns the id of the mount, and may query servers. It is called only if several
-    mounts exist; if it fails, the parameters of all mounts are returned.
+    ``ask_instance`` returns the id of the mount. It may query servers, so it is called only if there are several
+    mounts.
 
     >>> values = {"osc.lab-OST0000-osc-ff01.state": "FULL", "osc.lab-OST0000-osc-ff02.state": "DISCONN"}
     >>> of_mount(values, "lab", lambda: "ff01")

@@ -1,4 +1,4 @@
-"""The marker: a file which shows that strakes made a directory, for which run, and whether a process still uses it."""
+"""The marker: a file which shows that strakes made a directory, and which process uses the directory."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from strakes.targets.mountinfo import no_proc
 MARKER_NAME = child.MARKER_NAME
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
-# Prefix of the run ids of ``strakes watch``. Its workspaces do not disturb measurements.
+# Prefix of the run ids of ``strakes watch``, which may work beside a measurement.
 WATCH_RUN = "watch-"
-# Age in seconds at which a heartbeat looks old. Clocks of hosts differ, so it is then watched for a change.
+# Seconds after which a heartbeat is old. Clocks of hosts may differ, so strakes then waits for a new one.
 STALE_S = 60.0
-# Seconds without a change after which a heartbeat has stopped. A slow server may delay one or two beats.
+# Seconds to wait for a new heartbeat. A slow server may delay one or two.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# Length of every marker in bytes. A heartbeat overwrites the marker in place, so it works on a full file system, and
-# other processes never see a partial marker.
+# Length of every marker in bytes. A heartbeat overwrites the marker in place, even on a full file system.
 _MARKER_BYTES = 512
 _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 
@@ -40,7 +39,7 @@ _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 class Marker:
     """The contents of a marker: the process that works in the directory, and its last heartbeat.
 
-    ``pid_start``: start time, which reveals a reused process id. It is valid only in ``boot`` and ``pid_namespace``.
+    ``pid``, ``pid_start``: process id and start time, which are unique within ``boot`` and ``pid_namespace``.
     """
 
     run: str
@@ -81,14 +80,12 @@ class Marker:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the process id in the marker is valid here: same host, boot and pid namespace."""
         return (self.host, self.boot, self.pid_namespace) == (os.uname().nodename, boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
-        """Return whether the process is alive or, if it is not visible here, wrote a heartbeat in the last 60 s."""
+        """Return whether the process is alive. One that is not visible here needs a heartbeat in the last 60 s."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
-        # A process of this boot may run in a container, or the machine may have a new host name.
         if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
             return True
         return abs(time.time() - self.heartbeat_unix_s) < STALE_S
@@ -96,16 +93,16 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """The reason why a directory is not a workspace. ``unfinished``: its creation may have been interrupted."""
+    """The reason why a directory is not a workspace. ``unfinished``: perhaps its creation was interrupted."""
 
     why: str
     unfinished: bool = False
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
-    """Return for each open directory whether a process still works in it. ``places``: (directory, name, marker).
+    """Return for each open directory whether a process works in it. ``places``: (directory, name, marker).
 
-    It waits ``WATCH_S`` seconds for a new heartbeat if a marker is missing, or is old and of another host.
+    If a marker is missing, or is old and of another host, this waits ``WATCH_S`` seconds for a new heartbeat.
     """
     live = [isinstance(marker, Marker) and marker.seems_live() for _, _, marker in places]
     unseen = [not (isinstance(marker, Marker) and marker.is_ours) for _, _, marker in places]
@@ -186,7 +183,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Return the ids of this process's pid and time namespaces. Process ids and start times are valid within them."""
+    """Return the ids of this process's pid and time namespaces, on which its process id and start time depend."""
     names = [os.readlink("/proc/self/ns/pid")]
     with suppress(FileNotFoundError):  # Kernels before Linux 5.6 have no time namespaces.
         names.append(os.readlink("/proc/self/ns/time"))

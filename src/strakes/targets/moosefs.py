@@ -22,9 +22,9 @@ _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
 
 
 def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
-    """Return the command that prints a table of the master as rows of fields. ``data``: name of the table, such as IN.
+    """Return the command that prints a table of the MooseFS master. ``data``: name of the table, such as IN.
 
-    The first field of a row is a heading. The command raises EnvironmentLacksError if the master cannot be queried.
+    Each row begins with a heading. Raises EnvironmentLacksError if the master cannot be queried.
     """
 
     def read(done: Completed) -> tuple[tuple[str, ...], ...]:
@@ -97,7 +97,7 @@ class MooseFsTarget(RemoteTarget):
 def describe(
     host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]
 ) -> Description:
-    """Return the description of the file system. ``master``, ``chunkservers``: rows of mfscli -SIN and -SCS (3.0)."""
+    """Return the description of the file system from the tables IN (``master``) and CS (``chunkservers``) of mfscli."""
     info = {row[1]: row[2] for row in master if row[0] == "master info:" and len(row) > 2}
     targets = []
     for row in (row for row in chunkservers if row[0] == "chunk servers:" and len(row) > 10):
@@ -124,7 +124,7 @@ def describe(
 
 @understood("the file .stats of MooseFS")
 def counters(text: str) -> dict[str, float]:
-    """Return counter (``md.open``, ...) -> value from the text of the file ``.stats`` in a MooseFS mount."""
+    """Return the counters (``md.open``, ...) in the text of the file ``.stats`` of a MooseFS mount."""
     pairs = (line.partition(": ")[::2] for line in text.splitlines())
     own = {
         name.removeprefix("fuse_ops."): float(whole(value))

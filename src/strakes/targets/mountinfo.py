@@ -89,7 +89,7 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
             "the mount of the directory is not visible to this process",
             where=path,
             why="this process is in a chroot whose root is not a mount point",
-            remedy="Make the root a mount point before the chroot: mount --bind ROOT ROOT",
+            remedy="Before the chroot, run: mount --bind ROOT ROOT",
         )
     return max(reversed(inside), key=lambda mount: len(mount.mount_point))
 
@@ -103,9 +103,9 @@ def read_mounts() -> tuple[Mount, ...]:
 
 
 def mounts_of(process: str) -> tuple[Mount, ...]:
-    """Return the mounts of a process, given by its id. Names that are not UTF-8 get surrogate escapes.
+    """Return the mounts of a process id. Names that are not UTF-8 get surrogate escapes.
 
-    The file is read in binary mode, because a mount point may contain a carriage return.
+    Mount points may contain carriage returns, so the file is read in binary mode.
     """
     return parse_mountinfo(os.fsdecode(Path(f"/proc/{process}/mountinfo").read_bytes()))
 
@@ -119,7 +119,7 @@ def no_proc() -> EnvironmentLacksError:
     )
 
 
-# File system type -> name of its client's own cache, which the kernel does not report.
+# File system type -> cache of its client, which the kernel does not report.
 _CACHES = {
     "gpfs": "the page pool of its client",
     "wekafs": "the cache of its client",
@@ -129,6 +129,6 @@ _CACHES = {
 
 
 def own_cache(file_system: str) -> str:
-    """Return a name for the client's cache besides the page cache, or "" if it has none."""
+    """Return a description of the client's own cache, or "" if it uses only the page cache."""
     program = "the cache of its client, a program" if "fuse" in file_system else ""
     return _CACHES.get(file_system, program)

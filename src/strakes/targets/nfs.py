@@ -16,7 +16,7 @@ _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "syn
 # Seconds since the client's NFS lease expired, or 0 for a valid lease.
 _LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
-# Transport -> position of the connection count after the transport's name in a line "xprt:".
+# Transport -> position of the number of connections in a line "xprt:", counted from the transport's name.
 _CONNECTIONS = {"tcp": 2, "rdma": 2, "local": 1}
 
 
@@ -45,10 +45,10 @@ class NfsTarget(RemoteTarget):
 
 
 def counters(text: str, mount_point: str) -> dict[str, float]:
-    """Return counter (``md.open``, ...) -> value of an NFS mount, from the text of mountstats; {} for an unknown mount.
+    """Return the counters (``md.open``, ...) of an NFS mount from the text of mountstats, or {} for an unknown mount.
 
-    ``times_lost`` is the sum of time-outs and new connections. ``now.times_lost`` is the time in seconds since the
-    lease expired, which loses all locks and open files.
+    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired, which
+    loses all locks and open files.
     """
     # The kernel escapes white space and backslashes in names as octal numbers.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
@@ -61,7 +61,7 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:
             read_bytes, written_bytes = float(words[5]), float(words[6])
-        # The numbers of an operation in mountstats begin with: operations, transmissions, time-outs.
+        # The line of an operation begins with the numbers of operations, transmissions and time-outs.
         elif match := _OPERATION.match(line):
             numbers = [float(number) for number in match[2].split()]
             operations[match[1]] = numbers[0]

@@ -13,9 +13,8 @@ from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target
 
-# Pattern of a file system type in mountinfo -> module and class. The module is imported only for such a mount. A class
-# may refuse a mount because of its source (``claims``). LocalTarget handles all other mounts, and the FUSE mounts of
-# another user, who chose the names of their servers.
+# File system type (pattern) -> module and class. LocalTarget handles all other mounts. It also handles FUSE mounts of
+# other users, because their server names cannot be trusted.
 TARGETS = {
     r"lustre": ("lustre_target", "LustreTarget"),
     r"ceph|fuse\.ceph(-fuse)?": ("ceph_target", "CephTarget"),

@@ -10,7 +10,7 @@ from strakes.base.errors import StrakesError
 from strakes.targets.description import Description, Limit
 from strakes.targets.target import Target, said
 
-# Common name of a counter -> lower-case names of its operations in FUSE, NFS, Ceph and GlusterFS.
+# Common name of a counter -> the operations of FUSE, NFS, Ceph and GlusterFS that it counts.
 _OPERATIONS = {
     "md.create": ("create", "mknod", "symlink"),
     "md.open": ("open", "open_noattr"),
@@ -29,13 +29,13 @@ _OPERATIONS = {
 
 
 def add_up(counted: Mapping[str, float]) -> dict[str, float]:
-    """Return counter (``md.open``, ...) -> sum over its operations. ``counted``: operation of a protocol -> count."""
+    """Return the sum of operation counts for each counter (``md.open``, ...). ``counted``: operation -> count."""
     own = {name.lower(): value for name, value in counted.items()}
     return {name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
 
 
 class RemoteTarget(Target):
-    """A network file system that strakes cannot configure. ``cannot``: (impossible operation, reason)."""
+    """A network file system that strakes cannot configure. ``cannot``: impossible operations, each with the reason."""
 
     cannot: ClassVar[tuple[tuple[str, str], ...]]
 

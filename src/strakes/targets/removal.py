@@ -1,7 +1,7 @@
-"""Remove a directory tree by file descriptors, without following symbolic links or entering other mounts.
+"""Remove a directory tree without following symbolic links or entering other mounts.
 
-The removal uses no recursion and one descriptor at a time, so trees of any depth are possible. It returns to a parent
-directory by "..", and checks that this is still the same directory. A child process imports this module.
+The tree may have any depth, because only one directory is open. After "..", the removal checks that this directory is
+the parent. A child process imports this module.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-# The removal stops after this number of entries that cannot be removed, for example because the target is read-only.
-# Twice the number doubles the list that is printed.
+# The removal stops after this number of entries that cannot be removed. All of them are printed.
 _MOST_NAMED = 100
-# Maximum number of passes over a directory without progress: its server lists removed entries again, or a process
-# makes files. Twice the number doubles the time until the removal gives up.
+# The removal stops after this number of passes without progress. A server may list removed names again.
 _MOST_IDLE_PASSES = 3
 # Maximum number of listed names that do not exist. A faulty server may list names without end.
 _MOST_VANISHED = 1_000_000
-# Maximum number of names of subdirectories that are kept in memory, about 100 bytes each.
+# Maximum number of names of subdirectories in memory, about 100 bytes each.
 _MOST_INNER = 100_000
-# Maximum number of names that are read in a search for some names. This takes 10 seconds at a million names a second.
+# Maximum number of names that a search reads. A million names take about a second.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -39,8 +37,7 @@ _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
 _KEPT = "it is listed again after its removal: its server keeps it, or a process makes it"
 UNANSWERED = "the file system does not answer"
-# Seconds without processor time after which a child counts as blocked by a server. The removal of a large tree may
-# take longer, but uses the processor.
+# A server is assumed to block the child process after this number of seconds without processor time.
 _STUCK_S = 20.0
 _TICK_S = 0.02
 _REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(*sys.argv[2:])"
@@ -62,7 +59,7 @@ class _OpenDirectory:
 
 
 class _TooMuchLeftError(Exception):
-    """Raised to stop a removal: too many entries cannot be removed, or the tree was moved."""
+    """Ends a removal, because too many entries cannot be removed or the tree was moved."""
 
 
 def enter(parent: int, name: str) -> int:
@@ -80,9 +77,9 @@ def enter(parent: int, name: str) -> int:
 
 
 def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
-    """Remove the directory ``name`` in the open directory ``parent``. Return the entries that remain, below ``path``.
+    """Remove a directory tree, and return the entries that remain.
 
-    A missing ``name`` is no error. If ``name`` is not a directory, it is kept and returned.
+    A missing directory is no error. If ``name`` is not a directory, it remains.
     """
     path = path or name
     try:
@@ -96,7 +93,7 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove the open and empty ``directory``, even if it was renamed. Return it if it cannot be removed."""
+    """Remove an open, empty directory, even if it was renamed. If this fails, return an entry with the reason."""
     try:
         now = _name_now(parent, name, directory)
         if now is None:
@@ -141,7 +138,7 @@ def _name_now(parent: int, name: str, directory: int) -> str | None:
 
 
 def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, ...]:
-    """Remove all entries of an open directory except the name ``spare``. Return the entries that remain."""
+    """Remove all entries of an open directory except ``spare``. Return the entries that remain."""
     return _Emptying(directory, path, spare).run()
 
 
@@ -197,7 +194,6 @@ class _Emptying:
         try:
             os.rmdir(emptied.name, dir_fd=above)
         except OSError as error:
-            # Report the entries of this directory, not the directory itself.
             if error.errno != errno.ENOENT and len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 
@@ -276,13 +272,12 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             break
         if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
             return left
-        # After the death of its run, an engine notices it within a second and stops making files.
+        # An engine stops making files within a second after the death of its run.
         time.sleep(pause_s)
     if kept := _kept(directory, MARKER_NAME.__ne__):
         return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)
     try:
         if _name_now(parent, name, directory) is None:
-            # A workspace that was moved keeps its marker, by which strakes recognizes it.
             return remove_empty(parent, name, directory, path)
         marker = b""
         with suppress(FileNotFoundError):
@@ -293,7 +288,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
     except OSError as error:
         return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
-    if left and marker:  # Write the marker again, by which ``strakes clean`` finds the workspace.
+    if left and marker:
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
@@ -304,7 +299,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
 def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
     """Remove a tree in the open directory ``parent``, or the open workspace ``directory``, in a child process.
 
-    Return the entries that remain, or ``path`` if the file system does not answer. Ctrl-C does not stop the child.
+    Return the entries that remain, or ``path`` if the file system does not answer. Ctrl-C does not stop the removal.
     """
     import ast
     import subprocess
@@ -318,11 +313,11 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             [*words, str(parent), name, path, str(directory)],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            # The child may outlive strakes. A shell that reads standard error to its end would wait for the child.
+            # The child may outlive strakes. A shell may wait until standard error is closed.
             stderr=subprocess.DEVNULL,
             pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
             start_new_session=True,
-            # The child runs without site packages (-S), so it cannot find the engine of an editable installation.
+            # Python without site packages (-S) cannot find the engine of an editable installation.
             env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
         )
         if not _ends(worker):
@@ -356,7 +351,7 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
         now = []
         with suppress(OSError):
             stat, status = ((proc / name).read_text(errors="replace") for name in ("stat", "status"))
-            # A change of these numbers is progress: processor time (user, kernel) and voluntary context switches.
+            # Signs of progress: processor time (user, system) and voluntary context switches.
             now = [*stat.rpartition(")")[2].split()[11:13], *status.partition("\nvoluntary")[2].split()[:2]]
         if now != progress:
             progress, since = now, time.monotonic()
@@ -374,7 +369,6 @@ _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STR
 
 
 def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]:
-    """Remove the S3 objects that a killed engine noted in a workspace. Yield the prefixes of objects that remain."""
     for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
         import json
 

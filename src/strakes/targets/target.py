@@ -35,13 +35,13 @@ from strakes.targets.description import (
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
 
-# Sizes in bytes to try for direct I/O. It needs multiples of the device's block size, or of larger units.
+# Sizes in bytes to try for O_DIRECT, which needs multiples of the device's block size, or of a larger unit.
 _DIRECT_BYTES = ("4096", "65536", "1048576")
 _PROBE = ".strakes-direct"
 
 
 def said(error: StrakesError) -> str:
-    """Return the text of an error without its remedy: what, where and why."""
+    """Return an error as text without its remedy."""
     return "; ".join(part for part in (error.what, error.where, error.why) if part)
 
 
@@ -49,7 +49,7 @@ def said(error: StrakesError) -> str:
 class TargetFacts:
     """Facts about the file system of ``path``.
 
-    ``total_inodes``: 0 if the file system does not count inodes. ``direct_io``: None if it has not been tried.
+    ``total_inodes`` is 0 on file systems without inodes. ``direct_io`` is None if O_DIRECT was not tried.
     """
 
     path: Path
@@ -72,10 +72,10 @@ class TargetFacts:
 
 @dataclass(frozen=True)
 class LostServer:
-    """A server that does not answer this client now. ``host``: "" if unknown. ``state``: connection state, as text.
+    """A server that does not answer this client. ``host``: "" if unknown. ``state``: state of the connection, as text.
 
-    ``refuses``: the machine is up but refuses connections, as during a fail-over. ``answers``: the target is in
-    recovery, and a server is reconnecting this client.
+    ``refuses``: the host is up but refuses connections, as in a fail-over. ``answers``: the server answers, but its
+    target is still in recovery.
     """
 
     host: str
@@ -84,7 +84,6 @@ class LostServer:
     answers: bool = False
 
     def sentence(self, target: str) -> str:
-        """Return a sentence that the target does not answer, with its host and state."""
         return f"{target}{f' on {self.host}' if self.host else ''} does not answer: {self.state}."
 
 
@@ -96,12 +95,12 @@ class Target:
     """The file system of a directory.
 
     Only :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory` write, and only inside a workspace.
-    ``runner``: runs tools. ``servers``: template for commands on servers; without it, only this client is queried.
+    ``servers``: prefix for commands on servers. Without it, only this client is queried.
     """
 
-    # Whether the file system moves new directories to their metadata server some seconds after their creation.
+    # Whether new directories move to another metadata server within some seconds.
     moves_directories = False
-    # Remedy in the error message if a setting is not permitted.
+    # Remedy in error messages about missing permission.
     permission = ""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
@@ -113,7 +112,7 @@ class Target:
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount of the type in ``registry.py``
-        """Return whether this class handles a mount whose type it is registered for."""
+        """Return whether this class handles a mount of a registered type."""
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
@@ -149,14 +148,14 @@ class Target:
         return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of a directory's new files. Return the layout that such files really get.
+        """Set the layout of new files in a directory. Return the layout that new files really get.
 
         Raises UnsupportedError if layouts cannot be set, and StrakesError if the file system refuses this layout.
         """
         raise self._unsupported("the layout of files cannot be set here")
 
     def striping(self) -> Striping | None:
-        """Return the possible layouts, or None if layouts cannot be set. The method limits() returns the reason."""
+        """Return the possible layouts, or None if layouts cannot be set."""
         return None
 
     def placement(self, directory: Path) -> Placement | None:
@@ -164,7 +163,7 @@ class Target:
         return None
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Create a directory with a placement. Return the placement that it really has.
+        """Create a directory with a placement. Return the actual placement.
 
         Raises UnsupportedError if placements cannot be chosen, and StrakesError if the file system refuses this one.
         """
@@ -174,9 +173,9 @@ class Target:
         return self.placement(parent / name) or wanted
 
     def observe(self) -> Observation:
-        """Return the present counters of servers and targets, or {} without counters. Counters are never cleared.
+        """Return the present counters of servers and targets, or {} without counters.
 
-        It sets ``unread`` to host -> sentence, for each server whose counters could not be read.
+        Counters are never cleared. ``unread`` gets a sentence for each server whose counters cannot be read.
         """
         return {}
 
@@ -195,18 +194,15 @@ class Target:
         return {}
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each problem of a server. It ends soon even if servers are dead."""
+        """Return a sentence for each problem of a server. Dead servers delay the result only for some seconds."""
         return ()
 
     def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
-        """Return the error, extended by the problems of servers unless it already names them."""
+        """Return the error with the problems of servers added, unless it already names servers."""
         return error if error.names_servers else error.naming(self.trouble())
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return target -> server, for servers that do not answer now; None if this is unknown.
-
-        It reads from the kernel and does not wait for any server.
-        """
+        """Return target -> server that does not answer now, or None if this is unknown. Never waits for a server."""
         return None
 
     def interruptions(self) -> tuple[Interruption, ...]:
@@ -282,7 +278,7 @@ def capture(mount: Mount) -> dict[str, Any]:
         "distribution": distribution,
         "architecture": platform.machine(),
         "cpu_model": cpu[1].strip() if cpu else platform.machine(),
-        # Number of processors of this process, which a container or batch job may limit.
+        # A container or batch job may limit the processors of this process.
         "cpus": len(os.sched_getaffinity(0)),
         "cpus_of_machine": os.cpu_count() or 0,
         "memory_bytes": memory.get("MemTotal", 0),

@@ -36,22 +36,21 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
-# Seconds after which the heartbeat's child process starts on a local file system, which other hosts do not see.
+# Seconds until the first heartbeat on a local file system.
 _FIRST_BEAT_S = 1.0
-# Seconds to wait until the heartbeat's child process ends. If it needs longer, the file system hangs.
+# Seconds to wait for the end of the heartbeat's child process.
 _LAST_BEAT_S = 10.0
 _HANGING_BEAT_S = 0.5
 
 
 class Heart:
-    """A child process that writes the time into the marker file until :meth:`stop` or the end of this process.
+    """A child process that writes the time into the marker file, until :meth:`stop` or the end of this process.
 
-    The child starts after a second, because short runs do not need it. If other hosts see the file system
-    (``at_once``), it starts immediately: without a heartbeat, a paused process would look dead to them.
+    The child starts after a second or, if other hosts can see the file system (``at_once``), immediately.
     """
 
     def __init__(self, descriptor: int, marker: Marker, *, at_once: bool) -> None:
-        """Take over the marker's ``descriptor``. It is closed early, because close() may wait for the server on NFS."""
+        # On NFS, close() may wait for the server, so the descriptor is closed early.
         self._descriptor, self._marker = descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -78,7 +77,7 @@ class Heart:
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
-        with suppress(OSError):  # close() may report the error of an earlier write, which does not matter here.
+        with suppress(OSError):  # close() may report errors of earlier writes.
             os.close(descriptor)
 
     def stop(self, patience_s: float) -> bool:
@@ -100,7 +99,7 @@ class Heart:
 
 
 class Workspace:
-    """Directory ``DIR/strakes-RUN`` with a marker and a heartbeat. As a context manager, it is removed at the end."""
+    """The directory ``DIR/strakes-RUN`` with a marker and a heartbeat. Leaving the context removes the directory."""
 
     def __init__(self, path: Path, parent: int, directory: int, heart: Heart, *, keep: bool) -> None:
         self.path = path
@@ -125,16 +124,15 @@ class Workspace:
         adopt: bool = False,
         links: bool = True,
     ) -> Self:
-        """Make a workspace in ``directory``. ``mount``: its mount, if known. ``links``: whether links are allowed.
+        """Make a workspace in ``directory``. ``links``: whether ``directory`` may be a symbolic link.
 
-        ``adopt``: reuse the workspace that a killed process of the same run left; by default, it is removed first.
-        ``keep``: at the end, do not remove the workspace; ``strakes clean`` can remove it. Raises BadInputError if
-        ``directory`` is missing, not a directory, read-only, full or a workspace, or if a living process measures the
-        same run there. Raises MeasurementError if its servers do not answer.
+        ``adopt``: reuse the workspace of a killed process of the same run. ``keep``: do not remove the workspace at the
+        end. Raises BadInputError if ``directory`` cannot be used, or if another process measures the same run there.
+        Raises MeasurementError if its servers do not answer.
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        # Looking up a directory may hang if its server has died, so use a known local mount.
+        # find_directory() may hang if a server has died, so it is not called for a local mount.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         if not links and real != directory:
             raise BadInputError("a link replaced the directory", where=str(directory), why=f"the link leads to {real}")
@@ -145,7 +143,7 @@ class Workspace:
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
                 if mount.remote:
-                    with suppress(OSError):  # Errors other than a time-out are reported by later steps.
+                    with suppress(OSError):
                         calls.call("try", str(real / name), MARKER_NAME)
                 _refuse_unusable(real, parent)
                 opened = _take_over(parent, name, marker) if adopt else None
@@ -160,10 +158,10 @@ class Workspace:
         return cls(real / name, parent, opened[0], Heart(opened[1], marker, at_once=mount.remote), keep=keep)
 
     def remove(self) -> tuple[Left, ...]:
-        """Stop the heartbeat and remove the workspace. Return the entries that remain for ``strakes clean``."""
+        """Stop the heartbeat and remove the workspace. Return the entries that remain."""
         if self._closed:
             return ()
-        # Stopping the heartbeat closes the marker. On NFS, a file that is removed while open remains as .nfsXXXX.
+        # On NFS, a file that is removed while open remains as .nfsXXXX, so close the marker first.
         if not self._heart.stop(_HANGING_BEAT_S if self._hangs else _LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), UNANSWERED),)
         self._closed = True
@@ -188,16 +186,16 @@ class Workspace:
             os.unlink(name, dir_fd=self._directory)
 
     def answers(self) -> bool:
-        """Return whether the file system answers within some seconds if a file is created in the workspace."""
+        """Return whether the file system answers a request to create a file. Errors are answers, time-outs are not."""
         try:
-            with suppress(OSError):  # An error is also an answer of the file system.
+            with suppress(OSError):
                 calls.call("try", str(self.path / "answers"), MARKER_NAME)
         except MeasurementError:
             return False
         return True
 
     def leave_alone(self) -> None:
-        """Keep the workspace after the run, because its file system hangs. ``strakes clean`` removes it later."""
+        """Do not remove the workspace at the end, because its file system hangs."""
         self._hangs = True
 
     def __enter__(self) -> Self:
@@ -227,9 +225,9 @@ class Workspace:
 
 
 def sweep(directory: Path, name: str) -> tuple[str, ...]:
-    """Remove the directory ``name`` inside a workspace of this process. Return the paths that remain.
+    """Remove a directory inside a workspace of this process. Return the paths that remain.
 
-    It uses the open descriptor of the workspace, because another user may replace the directory at its path.
+    Another user may replace the workspace at its path, so its open descriptor is used.
     """
     try:
         workspace = calls.open_held(directory)
@@ -258,7 +256,7 @@ def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None
 
 
 def refuse_workspace(real: Path) -> None:
-    """Raise BadInputError if a directory is a workspace or inside one, because its run removes it at the end."""
+    """Raise BadInputError if a directory is a workspace or inside one."""
     for place in (real, *real.parents):
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
@@ -291,7 +289,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
     directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     if holds_nothing(directory):
         return directory
-    os.close(directory)  # Another user has replaced the new directory.
+    os.close(directory)  # Another user replaced the directory after mkdir().
     raise OSError(errno.ENOTEMPTY, "")
 
 
@@ -306,7 +304,6 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
-        # If the marker names this process, this process failed to remove an earlier workspace.
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(

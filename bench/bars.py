@@ -20,7 +20,7 @@ from strakes.stats.ratios import paired_ratio
 CONFIDENCE = 0.9
 # Margin of equivalence, as a difference of ratios. Users do not notice smaller differences.
 MARGIN = 0.05
-# Bar against the minimal C program with inline system calls. Peers call the C library, which costs up to 10 %.
+# Bar against the minimal C program, which saves the C library's overhead of up to 10 %.
 _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")
@@ -51,10 +51,7 @@ def bar_of(peer: str, work: Work, operation: str) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ratio of the engine's rate to another program's, at the interim test that decided it or, if none did, the latest.
-
-    ``is_last``: whether this is the final test.
-    """
+    """Ratio of the engine's rate to another program's. ``is_last``: from the final analysis."""
 
     work: Work
     operation: str
@@ -75,11 +72,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict, empty without a bar.
-
-        "At its bar": at the final test, the interval contains the bar, and both of its ends are within MARGIN of the
-        bar.
-        """
+        """Return the verdict. "At its bar": in the final analysis, the interval is within MARGIN of the bar."""
         if self.bar is None or self.answer is not None:
             return self.answer or ""
         interval = self.ratio.interval
@@ -88,7 +81,7 @@ class Comparison:
 
 
 def look_times(blocks: int) -> tuple[int, ...]:
-    """Return after how many blocks the ratios are tested: a sixteenth, a quarter and all of ``blocks``.
+    """Return the numbers of blocks after which ratios are tested: a sixteenth, a quarter and all of ``blocks``.
 
     >>> look_times(144), look_times(3)
     ((9, 36, 144), (1, 3))

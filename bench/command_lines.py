@@ -4,8 +4,7 @@ The original tool and our engine run each command line alternately. The table sh
 
 python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
 
---whole compares the time of whole commands from start to exit instead: strakes run ior -b 1m with ior -b 1m, which is
-started directly and by mpiexec.
+--whole compares whole commands, from start to exit: ior -b 1m, the same with mpiexec, and strakes run ior -b 1m.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ from strakes.stats.interval import median
 from strakes.stats.ratios import judge, within_blocks
 from strakes.targets.workspace import Workspace
 
-# Amounts fit into the page cache, because the programs are compared and not the file system. Phases are so long that
-# the barriers around them do not matter: 40,000 items take at least 40 ms.
+# Amounts fit into the page cache. Phases are much longer than barriers: 40,000 items take at least 40 ms.
 LINES = (
     ("ior", "-F -t 1m -b 512m -o {place}/f"),
     ("ior", "-t 256k -b 512m -o {place}/f"),
@@ -107,11 +105,11 @@ def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], M
 
 
 def whole(place: Place, ior: str, mpiexec: str, rounds: int) -> Iterator[str]:
-    """Yield table rows with the wall time and processor time of ior and of strakes run ior, and their ratios."""
+    """Yield table rows that compare the wall times and processor times of ior and of strakes run ior."""
     line = ["-b", "1m", "-o", str(place.directory / "whole")]
     commands = ([ior, *line], [*shlex.split(mpiexec), "-n", "1", ior, *line], ["strakes", "run", "ior", *line])
     times: list[list[tuple[float, float]]] = [[] for _ in commands]
-    # Installed modules have byte code. With this variable set, a checkout would compile all modules in each run.
+    # With PYTHONDONTWRITEBYTECODE, each run would compile all modules.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     subprocess.run(commands[-1], capture_output=True, check=True)
     for _ in range(rounds):

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
 
-# Names of the minimal C program with inline system calls, and with calls through the C library.
+# Names of the minimal C program: with inline system calls, and with calls through the C library.
 FLOOR, LOOP = "floor", "C library loop"
 
 Rates = Mapping[str, float]
@@ -76,5 +76,5 @@ class Floor:
 
 
 def one_after_the_other(*rates: float) -> float:
-    """Return the rate of items that pass through phases in sequence. ``rates``: rates of the phases."""
+    """Return the rate of items that pass through all phases one after another."""
     return 1 / sum(1 / rate for rate in rates)

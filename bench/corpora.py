@@ -1,8 +1,8 @@
-"""Read public result files and compare each figure with the summary that the file itself contains.
+"""Read public result files and compare each figure with the file's own summary.
 
 python -m bench.corpora DIR, where DIR contains bare clones, named OWNER+NAME, of the repositories in corpora.toml.
-Separate patterns, not the readers, find the tool's summary lines. A file of IOR or mdtest in a directory of IO500 is
-also compared with the summary of IO500. CI does not run this: the repositories are fetched by hand.
+Patterns find the summaries, independently of the readers. Files of IOR and mdtest are also compared with an IO500
+summary in the same directory. CI does not run this: the repositories are fetched by hand.
 """
 
 from __future__ import annotations
@@ -157,11 +157,11 @@ _Figures = tuple[list[float], list[float]]
 
 
 def _ior(text: str, tests: list[Foreign]) -> _Figures:
-    """Return the bandwidths of the fastest repetitions: in the summary (Max Write, Max Read), and from our reader."""
+    """Return the bandwidths of the fastest repetitions, from the summary and from our reader."""
     if stated := re.findall(r"^.*Max (?:Write|Read):\s+([\d.]+) MiB/sec", text, re.MULTILINE):
         read = [max(figure.values) / MIB for test in tests for figure in test.figures]
         return [float(rate) for rate in stated if float(rate) > 0], read
-    # Without lines of Max Write and Max Read, use the rows of the result table, or else of the summary table.
+    # Without these lines, use the rows of the result table or of the summary table.
     rows = re.findall(r"^(?:write|read)\s+([\d.]+)(?: +\S+){6,8} *$", text, re.M) or re.findall(
         r"^\s*(?:write|read)\s+([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +\S+ +[\d.]+ +[\d.]+ .*\b(?:POSIX|MPIIO)", text, re.M
     )

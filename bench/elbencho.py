@@ -20,7 +20,7 @@ _DIRECTORIES = {"dir-create": ("-d", "mkdirs"), "dir-remove": ("-D", "rmdirs")}
 
 
 class Elbencho:
-    """elbencho with one directory per thread. Its read of an empty file only opens and closes the file."""
+    """elbencho with one directory per thread."""
 
     name = "elbencho"
 

@@ -16,7 +16,7 @@ from strakes.runs.engine import LocalEngine
 from strakes.targets.workspace import Workspace
 
 _LIMIT_S = 120.0
-# Backend with inline system calls, as in the minimal C program. Pools of files use the C library instead.
+# Backend with inline system calls, as in the minimal C program.
 _IN_PLACE = "raw"
 
 

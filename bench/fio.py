@@ -55,8 +55,8 @@ class Fio:
     def _rate(self, arguments: list[str], directories: list[Path], *, fresh: bool = False) -> float:
         """Run fio and return operations per second.
 
-        ``fresh``: each job replaces its directory just before it begins. Otherwise, fio would first look up every file,
-        and the resulting negative dentries would make creates cheaper.
+        ``fresh``: replace each directory just before its job. Otherwise, fio first looks up every file, and negative
+        dentries make creates cheaper.
         """
         jobs = []
         for path in directories:

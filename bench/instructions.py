@@ -1,7 +1,7 @@
 """Count the engine's user-space instructions per operation with callgrind. Other load does not change the counts.
 
-The result is the slope of the count over the number of operations, so that start-up, opening and reporting cancel. The
-count of a phase is that of a plan with the phase, less that of the plan without it.
+The result is the slope of the count over the number of operations, so that start-up, opening and reporting cancel.
+Instructions of other phases are subtracted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from strakes.runs.engine import find_engine
 
 _FEW, _MANY = 2_000, 102_000  # numbers of operations, so different that heartbeats (by time) are negligible
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
-# In order of execution: each phase needs files or directories of earlier ones.
+# In order of execution. Later phases need files and directories of earlier ones.
 _METADATA = (
     "file-create",
     "file-stat",
@@ -56,7 +56,7 @@ def per_operation(*, quick: bool) -> dict[str, float]:
 
 
 def name_of(work: Work, operation: str) -> str:
-    """Return the key of an operation's count. A rewrite uses the count of a write."""
+    """Return the key of an operation's count. Rewrites count as writes."""
     if work.kind != "data":
         return operation
     counted = "read" if operation == "read" else "write"
@@ -64,7 +64,6 @@ def name_of(work: Work, operation: str) -> str:
 
 
 def table(counts: Mapping[str, float]) -> str:
-    """Return the counts as a table in Markdown."""
     lines = ["| operation | instructions |", "| --- | ---: |"]
     lines += [f"| {name} | {count:,.0f} |" for name, count in counts.items()]
     return "\n".join(lines) + "\n"

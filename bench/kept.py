@@ -22,7 +22,6 @@ def load(path: Path) -> dict[Series, dict[int, float]]:
 
 
 def save(path: Path, results: Results) -> None:
-    """Write all results to the file, replacing its content."""
     records = [
         {"contender": series.contender, "work": asdict(series.work), "operation": series.operation, "rates": rates}
         for series, rates in results.items()

@@ -109,8 +109,7 @@ class Ior:
 def _launched(mpiexec: str, ranks: int, program: str, options: list[str], tasks: str) -> str:
     """Return the output of an MPI program.
 
-    Raises SystemExit if the program reports another number of tasks, because a launcher of another MPI implementation
-    would start independent programs with one task each.
+    Raises SystemExit for a wrong number of tasks: the launcher of another MPI starts independent programs.
     """
     output = output_of([mpiexec, "-n", str(ranks), program, *options])
     match = re.search(tasks, output, re.MULTILINE)

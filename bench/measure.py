@@ -38,8 +38,8 @@ def measure(
 ) -> Results:
     """Run all workloads with all programs that support them. Return the rates of each series by block.
 
-    All programs run a workload in direct succession, so that ratios are paired in time. ``on_block`` returns the
-    workloads of the next block; an empty list ends the measurement.
+    All programs run a workload in direct succession, so that ratios are paired. ``on_block``: called after each block,
+    returns the workloads of the next block (none: the end).
     """
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     for block in blocks:

@@ -66,7 +66,7 @@ class Page:
 
     works: Mapping[Work, str]  # workload -> reason for its choice
     instructions: Mapping[str, float]
-    comparisons: Mapping[str, Mapping[tuple[Work, str], Comparison]]  # comparisons by peer
+    comparisons: Mapping[str, Mapping[tuple[Work, str], Comparison]]
     stamped: Mapping[tuple[Work, str], Comparison]
     footprints: Sequence[Footprint]
     lags: Sequence[Lag]
@@ -86,7 +86,6 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """Return the page in Markdown."""
     details = (
         (
             "Why these works",

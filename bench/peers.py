@@ -13,7 +13,7 @@ from bench.postmark import Postmark
 
 
 def found_peers(mpiexec: str) -> tuple[list[Contender], list[str]]:
-    """Return the peers on PATH, and the names of missing ones. MPI programs count as missing without the launcher."""
+    """Return the peers on PATH, and the names of missing ones. MPI programs also need the launcher."""
     peers: list[Contender] = []
     absent = []
     launcher = shutil.which(mpiexec)

@@ -26,7 +26,7 @@ class Place:
     directory: Path
     description: str
     has_device: bool  # O_DIRECT goes to a device, not to memory.
-    on_loop: bool = False  # The place is on a loop device that the bench made.
+    on_loop: bool = False
 
     def settle(self) -> None:
         """Write back dirty data, so that the data of one program do not slow down the next."""

@@ -29,8 +29,7 @@ _FEWEST = 10
 class Postmark:
     """Postmark, timed by the bench, because Postmark reports only whole seconds.
 
-    The start-up, measured as a run with ten files and ten transactions, is subtracted. With fewer transactions,
-    Postmark divides by zero.
+    The time of a run with ten files and ten transactions is subtracted as start-up. Fewer make Postmark divide by zero.
     """
 
     name = "Postmark"

@@ -244,7 +244,6 @@ def _peak_bytes(pid: int) -> int:
 
 
 def table(costs: Sequence[Cost]) -> str:
-    """Return the costs as a table in Markdown."""
     heads = (
         "nodes x ranks",
         "ranks",

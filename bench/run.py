@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Run the bench and return its exit status."""
     sys.path[0] = str(Path(__file__).parents[1])
     from bench.command import main as command
 

@@ -10,8 +10,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-# Part of src/strakes -> (patterns of its files, maximum number of lines). A file belongs to the first part whose
-# patterns match it.
+# Part of src/strakes -> (patterns of its files, maximum number of lines). The first matching part gets a file.
 PARTS = {
     "other": (
         "survey/compar* survey/history_* tuning/a[cd]*_* studies/measure_* studies/neighbour* studies/layout_*",
@@ -46,7 +45,6 @@ _EXPLAINED = re.compile(
 
 
 def python_files(*folders: Path) -> list[Path]:
-    """Return the Python files below the folders."""
     return sorted(path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*.py")))
 
 
@@ -63,7 +61,6 @@ def parts(source: Path) -> dict[str, list[Path]]:
 
 
 def lines(paths: list[Path]) -> int:
-    """Return the number of lines of the files."""
     return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
@@ -142,7 +139,6 @@ def _comment_above(text: list[str], last: int) -> list[str]:
 
 
 def main() -> None:
-    """Print all tables."""
     source = Path("src/strakes")
     print(f"{'part':38}{'lines':>8}{'at most':>9}{'statements':>12}")
     rows = [(name, files, PARTS[name][1]) for name, files in parts(source).items()]

@@ -26,10 +26,9 @@ OPERATIONS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Work:
-    """A workload. Every rank works on ``items`` in its own directory, or on ``data_bytes`` in its own file.
+    """A workload. Each rank works on ``items`` in its own directory, or on ``data_bytes`` in its own file.
 
-    ``file_bytes``: size of each small file. Data are written once, then rewritten for ``repeat_ms``, and then read for
-    ``repeat_ms``.
+    ``file_bytes``: size of a small file. ``repeat_ms``: duration of rewriting, and then of reading.
     """
 
     kind: Kind
@@ -73,7 +72,7 @@ class Amounts:
         return max(total for _, total in self.transfers)
 
 
-# Short phases allow many blocks, and a ratio's noise is mostly from load that changes between its two runs.
+# Short phases allow many blocks, which average out changes of the machine's load.
 SHORT = Amounts(items=30_000, transfers=((4 * KIB, 128 * MIB), (MIB, 256 * MIB)), repeat_ms=200)
 QUICK = Amounts(items=2_000, transfers=((4 * KIB, 8 * MIB), (MIB, 16 * MIB)), repeat_ms=20)
 _DEPTH = 32

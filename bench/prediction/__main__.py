@@ -13,7 +13,6 @@ from strakes.predict import population
 
 
 def main() -> None:
-    """Write the population, the page or both."""
     parser = argparse.ArgumentParser(prog="python -m bench.prediction", description=__doc__)
     parser.add_argument("data", type=Path, help="The directory with the published data.")
     parser.add_argument("--fit", action="store_true", help="Write src/strakes/predict/population.toml.")

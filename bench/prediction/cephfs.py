@@ -28,7 +28,6 @@ class Score:
 
     @property
     def covered(self) -> bool:
-        """Return whether the interval contains the measurement."""
         return self.low <= self.measured <= self.high
 
 
@@ -51,10 +50,9 @@ def is_close(score: Score) -> bool:
 
 
 def expected_close() -> float:
-    """Return the expected number of close forecasts of a perfect model, whose input and results have errors.
+    """Return the expected number of close forecasts of a perfect model whose input and results have errors.
 
-    Input and result have the error e of the largest known level, so their difference has s = sqrt(2) e, and P(abs(x) <
-    a) = erf(a / (sqrt(2) s)).
+    If both have the error e, their difference has s = sqrt(2) e, and P(abs(x) < a) = erf(a / (sqrt(2) s)).
     """
     errors = [entry["levels"][-1]["log_error"] for entry in _kept() for _ in entry["measured"]]
     return sum(math.erf(math.log(1 + CLOSE) / (2 * error)) for error in errors)

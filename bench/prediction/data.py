@@ -69,7 +69,7 @@ class _Submission:
 
 
 def io500(data: Path) -> list[Measured]:
-    """Return figures of IO500 systems that have several sizes in one version, with the median of each size."""
+    """Return the median figures, by size, of IO500 systems that have several sizes in one version."""
     systems: dict[tuple[str, str, str], list[_Submission]] = defaultdict(list)
     for each in (*_submissions(data / "io500" / "submissions.json"), *_releases(data / "io500")):
         systems[each.owner, each.system, each.version].append(each)
@@ -152,9 +152,9 @@ def _of_one_time(entries: Sequence[_Submission]) -> list[list[_Submission]]:
 
 
 def tables() -> list[Measured]:
-    """Return a figure for each row and column of a published table with several sizes (bench/prediction/tables.csv).
+    """Return the rows and columns of the published tables (bench/prediction/tables.csv) as figures.
 
-    All figures of a system together weigh at most as much as an IO500 system with all phases.
+    All figures of a system together weigh at most as much as an IO500 system.
     """
     lines: dict[tuple[str, ...], list[tuple[Scale, float]]] = defaultdict(list)
     for row in csv.DictReader(_TABLES.read_text(encoding="utf-8").splitlines()):
@@ -202,7 +202,7 @@ def _along(name: str, number: int) -> Scale:
 
 
 def tasks_of(figure: Measured) -> list[Task]:
-    """Return tasks that forecast the largest size from one, two and three smaller sizes (a series: from all)."""
+    """Return tasks to forecast the largest size from one, two and three smaller sizes. A series uses all sizes."""
     nodes = [scale.clients if figure.source == "IO500" else scale.ranks for scale in figure.scales]
     # Of sizes with equal numbers of nodes, use the one with the fewest ranks.
     places = [place for place, number in enumerate(nodes) if number not in nodes[:place]]

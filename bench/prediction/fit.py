@@ -13,8 +13,8 @@ from bench.prediction.data import PHASES, Measured
 from strakes.predict.model import BOUNDS, Array, log_likelihood, prior
 from strakes.predict.population import Population
 
-# Mean and standard deviation of the exponents in targets and in files. No data vary these on several systems, so they
-# are set by hand from CephFS, Lustre and tables of Zeng et al. (2021), with twice the observed differences.
+# Mean and standard deviation of the exponents in targets and in files, set by hand from CephFS, Lustre and tables of
+# Zeng et al. (2021). The standard deviations are twice the observed differences.
 TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
 _START = Population((), 0.1, 0.15, 0.25, TARGETS, FILES)
 # Steps of expectation maximisation. With twice as many, forecast errors change by less than 1 %.
@@ -36,15 +36,16 @@ def fit(figures: Sequence[Measured]) -> Population:
 
     first: Array = np.log([_START.exponent, _START.scatter, _START.wander])
     simplex: Array = first + 0.3 * np.eye(4, 3)
-    # First steps of 30 %, until steps are below 2 % and change the log likelihood by less than 0.1 (Nelder and Mead).
+    # Stop when steps are below 2 % and change the log likelihood by less than 0.1 (Nelder and Mead).
     found = fmin(cost, first, xtol=0.02, ftol=0.1, disp=False, initial_simplex=simplex)
     return solve(found)[0]
 
 
 def _mixture(likelihoods: Array, weights: Array) -> tuple[Array, float]:
-    """Return the probabilities of curves (m) and the negative log likelihood, for log likelihoods (figures, m).
+    """Return the probabilities of curves (m), and the negative log likelihood.
 
-    The prior counts as one IO500 system to which all curves fit equally well (Dirichlet distribution).
+    ``likelihoods``: log likelihoods (figures, m). The prior is a Dirichlet distribution that counts as one IO500
+    system.
     """
     most = likelihoods.max(axis=1, keepdims=True)
     relative = np.exp(likelihoods - most)

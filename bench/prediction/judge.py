@@ -21,9 +21,10 @@ _SIZES = 3
 
 @dataclass(frozen=True)
 class Result:
-    """One forecast and the published value. ``rules``: simple rule -> log error factor of its forecast.
+    """One forecast and the published value.
 
-    ``growth``, ``amount``: log growth of the rate and of the size, from the last known size.
+    ``rules``: log error of each simple rule. ``growth``, ``amount``: log ratio of the published to the last known rate,
+    and of the sizes.
     """
 
     task: Task
@@ -35,7 +36,6 @@ class Result:
 
     @property
     def sizes(self) -> int:
-        """Return the number of known sizes, at most three."""
         return min(_SIZES, len(self.task.known))
 
     @property
@@ -45,7 +45,6 @@ class Result:
 
     @property
     def covers(self) -> bool:
-        """Return whether the interval of the forecast contains the published value."""
         return self.forecast.low <= math.exp(self.log_truth) <= self.forecast.high
 
 
@@ -116,9 +115,9 @@ def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Summary:
-    """Median error factor, mean absolute log error, share of values inside intervals, error factors of simple rules.
+    """Errors of forecasts: median factor, mean absolute log error, share inside intervals, and factors of simple rules.
 
-    ``hindsight``: error factor of the exponent that is best for these results, which no forecast could know.
+    ``hindsight``: error factor of the best exponent for these results, which no forecast could know.
     """
 
     count: int

@@ -13,7 +13,7 @@ from bench.prediction.judge import VARIANTS, WHOLE, Result, forecast, summarise
 from strakes.predict.population import fitted
 
 _SOURCES = VARIANTS[WHOLE]
-# Intended ratio of the factor of error to that of the best simple rule.
+# Goal: error factor as a multiple of the error factor of the best simple rule.
 _GOAL = 0.95
 _INTRODUCTION = """# How good forecasts are
 
@@ -50,7 +50,7 @@ _ABLATION = """\
 The model with a smaller population, fitted anew: the factor of error of left-out systems (data, sizes known), and the
 mean absolute logarithm of all (smaller is better).
 """
-# Methods that were tried once, on the same left-out owners -> their figures.
+# Results of methods that were tried once, on the same left-out owners.
 _TRIED = {
     "growth steeper than in the last step": "1.46 1.07 1.55 1.36 1.25 1.51 1.34 1.36 1.42 0.521",
     "growth steeper than linear kept": "1.46 1.08 1.55 1.48 1.27 1.51 1.30 1.31 1.42 0.523",

@@ -31,7 +31,6 @@ class Tally:
     found: int = 0
 
     def add(self, run: Run, answers: tuple[Answer, ...], world: World) -> None:
-        """Judge the answers of one survey."""
         rates = _rates(run, world)
         self.surveys += 1
         wrong_before = self.wrong["sure"]

@@ -38,7 +38,7 @@ from strakes.stats.grades import GOOD_ENOUGH
 from strakes.stats.interval import median, median_interval
 from strakes.tuning.portraits import build_portrait
 
-# A question is clear if, with 95 % confidence, two settings differ by more than this factor, or all differ by less.
+# A question is clear if, with 95 % confidence, two settings differ by more than this factor or none do.
 CLEAR = 1.1
 _CONFIDENCE = 0.95
 _IOR_ROW = re.compile(r"^(write|read)\s+([\d.]+)", re.MULTILINE)
@@ -51,7 +51,6 @@ Ratio = tuple[float, float, float]
 
 
 def survey(directory: Path, budget: str) -> Run:
-    """Survey the directory and return the stored run."""
     before = {run.id for run in Store().runs()}
     subprocess.run(python_module("strakes", "survey", str(directory), "--budget", budget, "--quiet"), check=True)
     return next(Run(run.path) for run in Store().runs() if run.id not in before)
@@ -90,7 +89,7 @@ def _run(cell: Cell, place: Path, launcher: Sequence[str]) -> dict[str, float]:
     text = output(_ior(first, place, "-w", first.direct))
     if any(getattr(phase, "operation", "") == "read" for phase in cell.plan.phases):
         if file_system_of(place).startswith("fuse"):
-            # A client in user space would cache written data, so write again with O_DIRECT.
+            # A client in user space caches written data. Write again with O_DIRECT.
             output(_ior(first, place, "-w", direct=True))
         os.sync()
         Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -128,7 +127,7 @@ def ratio(one: Rates, other: Rates) -> Ratio:
 
 
 def is_clear(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Return whether the loops show that two settings differ by more than 10 %, or that all differ by less."""
+    """Return whether the loops decide that two settings differ by more than 10 %, or that none do."""
     pairs = [ratio(rates[one], rates[other]) for one, other in itertools.combinations(_measures(answer), 2)]
     differ = any(low > CLEAR or high < 1 / CLEAR for _, low, high in pairs)
     return differ or all(low >= 1 / CLEAR and high <= CLEAR for _, low, high in pairs)
@@ -161,7 +160,7 @@ def _line(answer: Answer, rates: Mapping[str, Rates]) -> str:
 
 
 def script_result(answers: Sequence[Answer], rates: Mapping[str, Rates], script: Mapping[str, Rates]) -> str:
-    """Return, as text, for how many clear questions a short script's best median is right."""
+    """Return the numbers of clear questions that a short script answers right and wrong, as text."""
     right = wrong = missing = 0
     for answer in answers:
         measures = _measures(answer)

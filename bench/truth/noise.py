@@ -16,7 +16,7 @@ Factors = Callable[[int, float], list[float]]
 
 @dataclass(frozen=True)
 class Noise:
-    """A noise model. ``start`` returns the function for the factors of one survey, which may be correlated."""
+    """A noise model. ``start``: returns the function that draws the factors of one survey."""
 
     name: str
     start: Callable[[np.random.Generator], Factors]

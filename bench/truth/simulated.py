@@ -199,7 +199,6 @@ def survey(
 
 @contextmanager
 def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[None]:
-    """Make surveys use the simulated engine, target and clock in this context."""
     with ExitStack() as stack:
         stack.enter_context(patch("strakes.survey.runner.engine_for", lambda *_: engine))
         stack.enter_context(patch("strakes.survey.runner.detect", lambda *_: target))

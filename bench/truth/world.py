@@ -18,7 +18,7 @@ MIB = 1024.0**2
 
 @dataclass(frozen=True)
 class World:
-    """A simulated file system: rates of transfers in B/s and of metadata operations in op/s; factors of settings.
+    """A simulated file system: rates in B/s, metadata operations per second, and factors of settings.
 
     ``half_*``: transfer size in bytes with half the full rate. ``*_ranks``: number of ranks -> factor on the rate.
     """
@@ -42,7 +42,6 @@ class World:
     shared_directory: Mapping[str, float] = field(default_factory=dict)
 
     def rate(self, phase: Phase, ranks: int) -> float:
-        """Return the undisturbed rate of a phase."""
         if isinstance(phase, MetadataPhase):
             rate = self.operations * (self.create_ranks.get(ranks, 1.0) if phase.operation == "file-create" else 1.0)
             return rate * (self.shared_directory.get(phase.operation, 1.0) if phase.directory == "shared" else 1.0)

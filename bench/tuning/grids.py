@@ -34,10 +34,9 @@ record_size = "64KiB"
 class Grid:
     """A grid of settings.
 
-    ``able``: abilities that the tuner detects on the file system. ``only``: levels that are kept, by factor. ``lab``:
-    arguments of ``strakes lab up``. ``phase_s``: time limit of a trial in seconds. ``searched``: number of settings
-    measured in each block that searches may use; if not all, the best so far. ``held_out``: the same for blocks that
-    only determine the quality of settings. ``layout``: layout of the directory, set before the measurement.
+    ``lab``: arguments of ``strakes lab up``. ``able``: what the file system offers. ``only``: levels to keep, by
+    factor. ``phase_s``: time limit of a trial in seconds. ``searched``, ``held_out``: numbers of settings in each block
+    for searches, and in each block that determines the quality of settings. ``layout``: layout of the directory.
     """
 
     name: str
@@ -65,7 +64,7 @@ GRIDS = (
         Abilities(16, 512 * KIB, interfaces=tuple(INTERFACES)),
         {},
     ),
-    # CephFS places objects at random. Many small objects load the data targets evenly, which makes repetitions similar.
+    # CephFS places objects at random. Many small objects load the data targets evenly.
     Grid(
         "cephfs",
         "CephFS with three data targets, each on a device of 150 reads and 150 writes a second, and objects of 256 KiB",

@@ -32,10 +32,7 @@ _TRANSFERS_OF_A_RANK_TIMES = 4
 
 @dataclass
 class Landscape:
-    """Values of each setting of a grid, by block, in B/s.
-
-    Searches draw from ``full``. ``held``: held-out repetitions, which determine the quality of settings.
-    """
+    """Values of each setting by block, in B/s. ``full``: for searches. ``held``: held-out, to judge settings."""
 
     grid: str
     full: list[dict[int, float]]
@@ -44,7 +41,6 @@ class Landscape:
 
 
 def begun(grid: Grid) -> Landscape:
-    """Return an empty landscape."""
     count = len(grid.space.points)
     return Landscape(grid.name, [{} for _ in range(count)], [{} for _ in range(count)])
 
@@ -74,10 +70,7 @@ def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) 
 
 @contextmanager
 def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
-    """Yield a runner with a workspace in ``directory`` and an engine.
-
-    ``directory``: mount point of a lab, next to the files of the lab's devices.
-    """
+    """Yield a runner with a workspace and an engine. ``directory``: mount point in the folder of a lab."""
     target = detect(directory)
     if grid.layout is not None:
         target.set_layout(directory, grid.layout)

@@ -113,7 +113,7 @@ def _two(
 def _some(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the settings in a random subset of levels (adjacent if ordered) of up to ``most`` factors."""
+    """Return a mask of settings: random levels of up to ``most`` factors, adjacent ones if a factor is ordered."""
     chosen: npt.NDArray[np.bool_] = np.ones(len(levels), dtype=np.bool_)
     for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, most + 1))), replace=False):
         count = shape[which]

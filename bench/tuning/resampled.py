@@ -173,7 +173,6 @@ METHODS: dict[str, Method] = {
 
 
 def searches(method: Method, grid: Task, samplers: Iterable[Draws]) -> list[Found]:
-    """Run one search with each sampler; return the results."""
     results = []
     for seed, sampler in enumerate(samplers):
         point = method(grid, sampler, seed)

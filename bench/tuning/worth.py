@@ -43,7 +43,7 @@ def _blocks(held: Values) -> list[int]:
 
 
 def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
-    """Return each setting's median over ``blocks``, or over all its repetitions if a block lacks the setting."""
+    """Return each setting's median over ``blocks``, or over all its repetitions if it lacks a block."""
     values = [
         [values[block] for block in blocks]
         if all(block in values for block in blocks)
@@ -54,7 +54,7 @@ def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
 
 
 def _levelled(landscape: Landscape) -> tuple[Values, Values]:
-    """Return ``full`` and ``held`` without block effects. Settings in all held-out blocks show these effects."""
+    """Divide ``full`` and ``held`` by block effects, estimated from the settings in all held-out blocks."""
     everywhere = [
         {**full, **held}
         for full, held in zip(landscape.full, landscape.held, strict=True)

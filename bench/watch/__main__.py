@@ -76,7 +76,7 @@ def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detec
 
 
 def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
-    """Cache noise estimates by past values: series with different planted changes are equal before the change."""
+    """Cache noise estimates, because series with different planted changes are equal before the change."""
     known: dict[bytes, Noise] = {}
 
     def noise(past: Numbers) -> Noise:
@@ -88,7 +88,7 @@ def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
     return noise
 
 
-# Removed or changed rule -> (Python name to patch -> new value).
+# Changed rule -> (Python name to patch -> new value).
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "all rules": {},
     "no drift of the level in the null paths": {"strakes.stats.change._DRIFT": 0.0},
@@ -136,7 +136,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _rival(mine: Row, rows: Sequence[Row], name: str = "PELT") -> Row | None:
-    """Return the best result of a rival among those with at most ``_EQUAL`` times the alarms of ``mine``, or None."""
+    """Return a rival's best result with at most ``_EQUAL`` times the alarms of ``mine``, or None."""
     of_half = [row for row in rows if row.half == mine.half and row.name.startswith(name)]
     return max((row for row in of_half if row.alarms <= _EQUAL * mine.alarms), key=_found, default=None)
 

@@ -33,7 +33,7 @@ class Row:
     squares: int
 
     def since(self, earlier: Row | None) -> Row:
-        """Return the increment since ``earlier``. Its unknown minimum and maximum are set to the mean."""
+        """Return the increment since ``earlier``, with the mean as its minimum and maximum."""
         if earlier is None:
             return self
         samples, total = self.samples - earlier.samples, self.sum - earlier.sum
@@ -41,7 +41,6 @@ class Row:
         return Row(self.unit, samples, mean, mean, total, max(0, self.squares - earlier.squares))
 
     def plus(self, more: Row) -> Row:
-        """Return this counter with the increment ``more`` added."""
         if not more.samples:
             return self
         least = min(self.least, more.least) if self.samples else more.least
@@ -57,7 +56,7 @@ class Row:
         return Row(self.unit, samples, self.least, self.most, round(self.sum * share), round(self.squares * share))
 
     def taking(self, factor: float, at_least: Row | None) -> Row:
-        """Return the same requests with ``factor`` times the duration, on average at least as long as ``at_least``."""
+        """Return the same requests with ``factor`` times the duration, but on average not below ``at_least``."""
         if self.unit != "usecs" or not self.samples:
             return self
         mean = factor * self.sum / self.samples
@@ -81,7 +80,6 @@ class Part:
     disk: list[int] = field(default_factory=list)
 
     def since(self, earlier: Part) -> Part:
-        """Return the increment since ``earlier``."""
         jobs = {job: _since(rows, earlier.jobs.get(job, {})) for job, rows in self.jobs.items()}
         disk = [after - before for after, before in zip(self.disk, earlier.disk, strict=True)]
         if disk:
@@ -89,7 +87,6 @@ class Part:
         return Part(_since(self.rows, earlier.rows), {job: rows for job, rows in jobs.items() if rows}, disk)
 
     def add(self, more: Part) -> None:
-        """Add the increment ``more`` to these counters."""
         _add(self.rows, more.rows)
         for job, rows in more.jobs.items():
             _add(self.jobs.setdefault(job, {}), rows)
@@ -111,7 +108,7 @@ class Part:
         return part
 
     def taking(self, factor: float, at_least: Part) -> Part:
-        """Return the same work with ``factor`` times the durations, but no shorter than in ``at_least``."""
+        """Return the same work with ``factor`` times the durations, but not below those in ``at_least``."""
         rows = {name: row.taking(factor, at_least.rows.get(name)) for name, row in self.rows.items()}
         disk = [
             max(round(factor * slow), quick) if at in _MILLISECONDS else slow
@@ -221,7 +218,6 @@ class Target:
 
     @property
     def is_data(self) -> bool:
-        """Return whether this is a data target (OST)."""
         return self.name.startswith("OST")
 
     def add(self, more: Part, at_s: float) -> None:

@@ -24,12 +24,12 @@ _EVICTED = ("EVICTED", "RECOVER", "FULL")
 
 @dataclass(frozen=True)
 class Act:
-    """A planted event.
+    """A planted event. ``what`` is one of:
 
-    ``what``: "noisy" (job ``who``), "writer" (a job that writes ``factor`` times as much as the everyday one), "grows"
-    (a noisy job whose load grows slowly), "busier" (the everyday job ``who``, ``factor`` times as busy), "slow" (data
-    target ``who``, or all if empty; durations are ``factor`` times those recorded), "away" (target ``who``), "pause"
-    (no jobs), "idle" (target ``who`` gets no work), "small" (many small jobs), "gap" (no samples).
+    "noisy": job ``who`` runs. "writer": a job writes ``factor`` times as much as the everyday job. "grows": the load of
+    a noisy job grows slowly. "busier": the everyday job ``who`` does ``factor`` times its work. "slow": requests to
+    data target ``who`` (empty: all) take ``factor`` times as long. "away": target ``who`` is unmounted. "pause": no job
+    runs. "idle": target ``who`` gets no work. "small": many small jobs run. "gap": samples are missing.
     """
 
     what: str
@@ -40,7 +40,6 @@ class Act:
 
     @property
     def end_s(self) -> float:
-        """Return the end of the act in seconds after the begin of the day."""
         return self.begin_s + self.long_s
 
 
@@ -96,7 +95,7 @@ class _Player:
             steps = self._pools[pool]
             at = self._rng.randrange(len(steps) - 3)
             run = steps[at : at + self._rng.randint(6, 30)]
-            # End the sequence at the end of its span: the next span of the pool was recorded later.
+            # The next span of the pool was recorded later.
             self._left = [step for shift, step in enumerate(run) if step == run[0] + shift]
         return self._left.pop(0)
 
@@ -206,7 +205,6 @@ def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: floa
 
 
 def _as(part: Part, job: str, name: str, factor: float) -> Part:
-    """Return ``factor`` times the work of a job, under a new name."""
     return part.of_jobs(lambda each: each == job, factor).renamed(lambda _: name)
 
 
@@ -215,7 +213,6 @@ def _naming(who: str) -> Callable[[str], str]:
 
 
 def _named(job: str, who: str) -> str:
-    """Return the new name of a job. The noisy job becomes ``who``; its user's other jobs get the user of ``who``."""
     if not job.endswith(_OF_NOISE):
         return job
     name, _, user = who.rpartition(".")
@@ -243,7 +240,7 @@ class _Trip:
         self.act, self.who = act, act.who
         self.left_s = begin_s + act.begin_s
         self.mounted_s = self.left_s + act.long_s
-        # A target disappears before umount returns, and its counters appear before mount returns.
+        # A target disappears before umount returns, and is back before mount returns.
         self.gone_s = self.left_s - rng.uniform(0.2, 0.9)
         self.started_s = self.mounted_s - min(1.2, 0.6 * act.long_s)
         noticed_s = self.left_s + rng.uniform(0.3, 12.6)

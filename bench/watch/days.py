@@ -28,9 +28,9 @@ _END_TOLD_S = 90.0
 class Truth:
     """The event that an act causes, and the tolerances of its report in seconds.
 
-    ``must``: the event must be reported. ``after``: maximum delay of the report after the begin, or None for
-    ``_AFTER_END_S`` after the end. ``began``: how much earlier and later the reported begin may be. ``ended``: allowed
-    error of the reported end. ``exact``: the reported bounds must include the true duration.
+    ``must``: a report is required. ``after``: maximum delay of the report after the begin (None: after the end).
+    ``began``: tolerances of the reported begin, earlier and later. ``ended``: tolerance of the reported end. ``exact``:
+    the reported bounds must include the true duration.
     """
 
     kind: str
@@ -63,7 +63,7 @@ def truths(day: Day, act: Act) -> list[Truth]:
         busy = [Truth("saturation", must=False)] if act.long_s >= _SHORTEST_BUSY_S else []
         if not act.who:
             return busy
-        # Without disk counters, only few requests show that a target is slow. Early on, the watch needs more windows.
+        # Without disk counters, few requests show a slow target. Early in the day, the watch needs more windows.
         after = 100 if act.begin_s >= 120 else 120
         must = act.long_s >= _SHORTEST_SLOW_S and day.disks and (act.begin_s >= 120 or act.long_s >= 120)
         return [replace(_SLOW, must=must, after=after), *busy]
@@ -163,7 +163,6 @@ def _wrong(truth: Truth, told: Sequence[WatchEvent], begun_s: float, ended_s: fl
 
 
 def watch_day(day: Day, recording: Recording) -> Verdict:
-    """Compose a day, run the watch on it, and return the verdict."""
     with tempfile.TemporaryDirectory() as folder:
         composed = compose(day, recording, Path(folder))
         watch = Watch()
@@ -290,7 +289,6 @@ def _days_with_nothing(quiet: Callable[..., None]) -> None:
 
 
 def row(seed: int, verdicts: Sequence[Verdict]) -> str:
-    """Return a table row with the numbers of found and planted events, by kind, and of errors."""
     found = [
         f"{sum(each.found.count(kind) for each in verdicts)} of {sum(each.planted.count(kind) for each in verdicts)}"
         for kind in _KINDS
@@ -310,7 +308,6 @@ _HEAD = f"""| seed | days | without events | hours | {" | ".join(_KINDS)} | wron
 
 
 def main() -> None:
-    """Compose and judge the days, and print the table and the errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, nargs="+", required=True)
     parser.add_argument("--only", default="", help="only days whose name contains this text")

@@ -1,12 +1,15 @@
 """A recorded year of daily benchmarks with planted changes, and the score of a detector on it.
 
-- A series contains the rates of one benchmark on one file system, with at least 100 runs. The series are split into an
-even and an odd half, and each half is watched separately. - An alarm is a detected decrease. Alarms of one file system
-that begin within 3 days count as one. - A plant is a planted change: a level of -10, -20 or -40 % from a random day on,
-or one week of -40 %. Plants begin between 35 % and 80 % of a series. - A plant is found by an alarm within 60 days (for
-a week: 14 days) that dates the change at most 14 days before the plant. Not counted are alarms that the series also
-gives without the plant, and late alarms that date the change within 14 days of the plant. All other alarms are false.
-Precision is found / (found + false).
+A series contains the rates of one benchmark on one file system, with at least 100 runs. The even and the odd half of
+the series are watched separately. An alarm is a detected decrease. Alarms of one file system within 3 days count as
+one.
+
+A plant is a planted decrease: of 10, 20 or 40 % from a random day on, or of 40 % for one week. Plants begin between 35
+% and 80 % of a series. A plant is found by an alarm within 60 days (for a week: 14 days) that dates the change at most
+14 days too early.
+
+Late alarms with the right date, and alarms that the series also gives without the plant, do not count. All other alarms
+are false. Precision is found / (found + false).
 """
 
 from __future__ import annotations
@@ -71,7 +74,6 @@ class Score:
     held: int = 0
 
     def __add__(self, other: Score) -> Score:
-        """Return the sum of two scores."""
         return Score(
             self.planted + other.planted,
             self.delays_s + other.delays_s,
@@ -102,7 +104,6 @@ class Score:
 
 
 def read_series(path: Path) -> list[WatchedSeries]:
-    """Return the series in a CSV file."""
     with gzip.open(path, "rt", newline="") as file:
         header, *lines = csv.reader(file)
     # The first column may be an index without a header.
@@ -124,7 +125,7 @@ def _name(row: Mapping[str, str]) -> str:
     read, written = (_number(row[f"darshan_tot_bytes_{way}_posix"]) for way in ("read", "written"))
     direction = "read" if read > written else "write"
     files = "files" if _number(row[f"darshan_biggest_{direction}_api_files"]) > 1 else "file"
-    # Burst buffers have no name, so use their mount point without the leading job number.
+    # Burst buffers have no name. Use their mount point without the leading job number.
     place = row["_file_system"] or row[f"darshan_biggest_{direction}_fs"].rpartition("/")[2].lstrip("0123456789_")
     application = row["darshan_app"].rpartition("/")[2]
     return f"{place} {application} {direction} {files} {_number(row['darshan_nprocs']):.0f}"

@@ -15,9 +15,9 @@ from strakes.interop.command_options import NEAR, bytes_of_ior, table_of, wrong
 
 _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-# Values that switch a feature off. With these, even an unsupported key is accepted.
+# Values that switch a feature off. They are accepted even for unsupported keys.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
-# Remark in the table on a key that has no effect here. The user gets no note about such a key.
+# Remark on keys that have no effect in strakes. Users get no note about these keys.
 QUIET = "changes nothing here"
 
 
@@ -33,9 +33,10 @@ class Entry:
 
 @dataclass
 class Configuration:
-    """A parsed configuration file. ``form``: format of section and key in messages, "[{}] {}" or "{}.{}".
+    """A parsed configuration file.
 
-    ``notes``: sentences for the user on differences from the tool. ``entries``: (section, key) -> value.
+    ``form``: format of section and key in messages, such as "[{}] {}". ``notes``: differences from the tool, for the
+    user. ``entries``: values by (section, key).
     """
 
     tool: str

@@ -21,12 +21,12 @@ _MOST_STONEWALL_S = 86400
 # Phase with a score -> its keys in a plan, in IO500's order.
 PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
 _TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
-# Phase without a score -> bytes of each of its reads. It runs only if the configuration has its section.
+# A phase without a score, and the bytes of its reads. It runs only if the configuration has its section.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
-_DIRECT_OPTION = "--posix.odirect"  # The only option that is supported after POSIX in the key API.
-# Sections of the extended mode, which have no score. IO500 also skips them in a standard run.
+# Sections of the extended mode, which standard runs of IO500 skip.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd\w*(-(write|read))?|concurrent|timestamp)$")
+_DIRECT_OPTION = "--posix.odirect"  # The only supported option after POSIX in the key API.
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -36,7 +36,7 @@ def read_configuration(path: Path) -> Configuration:
     for entry in configuration.entries.values():
         interface, *further = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
         if interface.upper() != "POSIX" or set(further) - {_DIRECT_OPTION}:
-            # Only the calls of ior-easy can use O_DIRECT.
+            # Only ior-easy supports O_DIRECT.
             direct = f", or POSIX {_DIRECT_OPTION}" if entry.section.startswith("ior-easy") else ""
             remedy = f"Give POSIX{direct}."
             raise configuration.fault(entry.section, "api", f"{entry.value!r} is not supported", remedy)
@@ -80,7 +80,7 @@ def translate(
         raise BadInputError(
             "every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for a phase."
         )
-    # Drop unmeasured phases, except phases that create files for a measured phase.
+    # Keep phases that create files for measured phases.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]
@@ -96,10 +96,7 @@ def translate(
 
 
 def _runs(configuration: Configuration, phase: str) -> bool:
-    """Return whether a phase is enabled in its own section and in the section of its test.
-
-    Until 2020, the key was noRun, with the opposite meaning.
-    """
+    """Return whether a phase is enabled. Until 2020, the key was noRun, with the opposite meaning."""
     return all(
         configuration.flag(section, "run", default=True) and not configuration.flag(section, "norun", default=False)
         for section in (phase.rpartition("-")[0], phase)
@@ -114,7 +111,7 @@ def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: in
         phase: dict[str, object] = {**geometry[test], **keys, "name": name}
         if phase["kind"] == "transfer":
             phase |= cache
-        # Tasks read data of the next node (IOR -C -Q 1), but look up and remove files of the next task (mdtest -N 1).
+        # IOR reads data of the next node (-C -Q 1), mdtest uses files of the next task (-N 1).
         distance = node if phase["kind"] == "transfer" else 1
         if name.endswith("-write"):
             phase["stop"] = {"rule": "wear-out", "seconds": stonewall_s}

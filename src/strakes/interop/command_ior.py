@@ -22,7 +22,7 @@ _WEAR_OUT = "stonewallingwearout"
 _LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
 _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
-# Share of the available memory that -M may occupy, below the engine's limit of 80 % in case other programs start.
+# Percentage of the available memory that -M may occupy. The engine's limit is 80 %.
 _OCCUPIED_PERCENT = 75
 _MOST_SHOWN = 3  # maximum number of tests in a message; its length grows in proportion
 
@@ -43,7 +43,7 @@ def translate(
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
         command.note("without -w there is nothing to read, so strakes first writes the files, without reporting this")
-    # As in IOR, each call writes new data only if the data will be verified.
+    # As in IOR, calls write new data only if the data are verified.
     pattern = "stamped" if {"W", "R"} & {*operations} else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
     written = {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
@@ -57,7 +57,7 @@ def translate(
     measured = ["write"] * ("w" in operations) + ["read"] * (phases[-1]["name"] == "read")
     held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
     plan = options.plan_of("ior", ranks, seed, phases, **held)
-    # With -D the block size is only an upper bound, so it may be reduced to fit the target.
+    # With -D, the block size is only an upper bound.
     fit = options.fit_amounts if "stop" in common else None
     directories, moving, keep = _directories(command), "-Z" if command.flag("Z") else "-C", command.flag("k")
     return options.translated(command, plan, directories, measured or ["write-check"], fit, shift=moving, keep=keep)
@@ -114,16 +114,15 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
 
 
 def _memory(command: options.GivenCommand) -> int:
-    """Return the bytes of memory to occupy (-M), from a size or, as in IOR, a percentage of the node's memory.
+    """Return the bytes of memory that -M requests, as a size or as a percentage of the node's memory.
 
-    A percentage is capped by the available memory. Raises BadInputError for a size above that.
+    A percentage is reduced to the available memory. Raises BadInputError for a larger size.
     """
     text = command.text("M", "").strip()
     share = re.fullmatch(r"(\d{1,2}|100) ?%", text)
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     wanted = int(share[1]) * total // 100 if share else command.size("M", "0")
     available = memory_sizes().get("MemAvailable", total)
-    # The engine refuses more than 80 % of the memory that is available when it starts.
     most = available // 100 * _OCCUPIED_PERCENT
     if wanted <= most:
         return wanted
@@ -136,10 +135,10 @@ def _memory(command: options.GivenCommand) -> int:
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return the plan key rank_shift: the number of ranks from the writer to the reader of the same data.
+    """Return the plan key rank_shift: the distance in ranks from the writer to the reader of the same data.
 
-    With -C, IOR reads data of the node that is -Q nodes away, and checks (-W) on one node ``further``. With -Z, the
-    distance is random.
+    With -C, the reader is -Q nodes away, and ``further`` nodes more for the check of -W. With -Z, the distance is
+    random.
     """
     if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""

@@ -32,7 +32,7 @@ def translate(
     ranks = options.ranks_of("mdtest", asked_ranks, 0, command.note)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
-    # Create the items even without -C, because the other phases need them.
+    # The other phases need the items, even without -C.
     chosen = [(option, phase) for option, phase in _phases(command, ranks, items) if option in [*wanted, "C"]]
     phases = [{**common, **phase} for _, phase in chosen]
     measured = tuple(str(phase["name"]) for option, phase in chosen if option in wanted)
@@ -42,7 +42,7 @@ def translate(
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise options.wrong("mdtest", "this command line measures nothing", remedy=remedy)
     plan = options.plan_of("mdtest", ranks, seed, phases)
-    # With -W the number of items is only an upper bound, so it may be reduced to fit the target.
+    # With -W, the number of items is only an upper bound.
     fit = options.fit_amounts if "stop" in common else None
     return options.translated(command, plan, _directories(command), measured, fit, shift="-N")
 
@@ -91,7 +91,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
-        # mdtest passes whole paths, so the kernel walks the tree in every call. Other plans avoid this cost.
+        # mdtest passes whole paths to the kernel.
         "paths": "mdtest",
         "directory": "unique" if command.flag("u") else "shared",
         "items": items,
@@ -108,7 +108,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
 
 
 def _items(command: options.GivenCommand, directories: int) -> int:
-    """Return the number of items of each task: as in mdtest, the same number in every directory."""
+    """Return the number of items of each task. As in mdtest, every directory gets the same number."""
     wanted, each_directory = command.whole("n", 0), command.whole("I", 0)
     if wanted and each_directory:
         raise options.wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
@@ -122,7 +122,7 @@ def _items(command: options.GivenCommand, directories: int) -> int:
 
 def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("d", ".")
-    # mdtest creates a missing directory, so measure in its parent. If several have the same parent, they must exist.
+    # mdtest creates a missing directory, so measure in its parent.
     places = [options.place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
     return [
         options.place_of("mdtest", path) if places.count(place) > 1 else place

@@ -21,9 +21,9 @@ from strakes.model.plan import Phase, Plan, plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]
-DIRECTIVE = "directive."  # Prefix of IOR's directives in its table of options.
-# Minimum similarity of a suggested word. ior-rnd and ior-hard have 80 %, and a wrong suggestion is worse than none.
+# Minimum similarity of a suggested word. The different words ior-rnd and ior-hard have 80 %.
 NEAR = 0.85
+DIRECTIVE = "directive."  # Prefix of IOR's directives in its table of options.
 _ORDER = (
     "Options of strakes, such as -n 4 and --budget 60s, go before the word {tool}. For those of {tool}, see: "
     "strakes run {tool} --help"
@@ -33,9 +33,9 @@ _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 @dataclass(frozen=True)
 class ForeignOption:
-    """One option of a tool. ``fate``: used, quiet (ignored), noted or refused. ``says``: text of the note, or remedy.
+    """One option of a tool. ``words``: description in the help. ``takes``: whether the option takes a value.
 
-    ``words``: description of the option in the help. ``takes``: whether the option takes a value.
+    ``fate``: used, quiet (ignored), noted or refused. ``says``: the note to the user, or the remedy.
     """
 
     words: str
@@ -170,7 +170,7 @@ def given(
 
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    # getopt would accept abbreviated names, so check the names first.
+    # getopt would accept abbreviated names.
     names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
     if strange := next((name for name in names if name and name not in options), ""):
         raise unknown(tool, options, f"--{strange}")
@@ -240,13 +240,15 @@ def bytes_of_ior(text: str) -> int:
     return parse_bytes(re.sub(r"(?i)(?<=[kmgt])b$", "", text))
 
 
-# Programs that start the ranks of an MPI program, and their options for the number of ranks.
+# Launchers of MPI programs, and their options for the number of ranks.
 _LAUNCHERS = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun", "aprun", "jsrun", "ibrun"})
 _RANKS = re.compile(r"(?:^| )(?:-np?|-c|--np|--ntasks)[ =]?([0-9]+)\b")
 
 
 def refuse_launcher(before: Sequence[str], words: Sequence[str], at: int) -> None:
-    """Raise BadInputError if ``words`` begin with a launcher. ``at``: place of the tool. ``before``: strakes' options.
+    """Raise BadInputError if the command line ``words`` begins with a launcher, such as mpirun.
+
+    ``before``: options of strakes. ``at``: index of the tool's name in ``words``.
 
     >>> refuse_launcher(["-q"], "mpirun -np 4 ior -F".split(), 3)
     Traceback (most recent call last):
@@ -300,7 +302,7 @@ def translated(
     shift: str,
     keep: bool = False,
 ) -> Translation:
-    """Return the translation of a command line. ``shift``: option that makes ranks use files of other ranks.
+    """Return the translation of a command line. ``shift``: option by which ranks use files of other ranks, such as -C.
 
     Raises BadInputError if a rank would use files in another directory than its own.
     """
@@ -346,7 +348,7 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
             share = min(items_share, bytes_share) if phase.file_bytes else items_share
             fitted = replace(phase, items=max(1, int(phase.items * share)))
         elif isinstance(phase, TransferPhase):
-            # Phases on the same files must have equal amounts, so use the first phase's.
+            # Phases on the same files must have equal amounts.
             share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
             fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
             written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)

@@ -28,7 +28,7 @@ _TIMES = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 @dataclass(frozen=True)
 class ForeignFigure:
-    """A figure that a tool reports. ``values``: rates in B/s or op/s, one per repetition if the file has these."""
+    """A figure that a tool reports. ``values``: rates in B/s or op/s, one for each repetition in the file."""
 
     name: str
     metric: RateMetric
@@ -43,9 +43,9 @@ class ForeignFigure:
 
 @dataclass(frozen=True)
 class Foreign:
-    """One test of a result file. Facts that the file lacks are None or empty.
+    """One test of a result file.
 
-    ``stated``: results as text, such as a score. ``notes``: restrictions on the figures. ``form``: file format.
+    ``stated``: further results as text, such as a score. ``notes``: restrictions on the figures. ``form``: file format.
     """
 
     tool: str
@@ -80,10 +80,10 @@ def without_secrets_in(value: Any) -> Any:
 
 
 _NUMBERS = ("ranks", "nodes", "segments", "hosts", "threads", "dirs", "files", "queue_depth")
-# Number with a decimal comma, and the note on a file that has such numbers.
+# Number with a decimal comma.
 DECIMAL_COMMA = re.compile(r"[\d.]+,\d+")
 COMMAS = "the numbers in the file have decimal commas"
-# Upper limit of rates, above every real one. The product of two rates stays finite; the square of 1e200 would not.
+# Maximum rate, above every real one. The square of a much larger number would overflow.
 _MOST = 1e24
 
 
@@ -160,14 +160,14 @@ def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
-    """Return the figures in the form of the store: settings (cells), and an execution (visit) for each value."""
+    """Return the figures as the store keeps them: cells, with one visit for each value."""
     cells: list[Cell] = []
     visits: list[Visit] = []
     seen: Counter[str] = Counter()
     started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
     fingerprint = foreign.fingerprint()
     for figure in foreign.figures:
-        # Number further figures of the same operation, which have other settings.
+        # Further figures of an operation get numbers in their keys.
         seen[figure.name] += 1
         key = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
         measures = (Measure(figure.name, figure.metric),)

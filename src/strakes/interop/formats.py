@@ -1,7 +1,6 @@
 """Formats of other tools that strakes can import.
 
-A file contains one or more tests. To add a format, write a reader and add one line here: in TABLES for a table (CSV or
-ini), in JSON for JSON objects, or in PRINTED for printed text.
+To add a format, write a reader, and add a line to TABLES (CSV or ini), JSON or PRINTED (printed text).
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from strakes.interop.foreign import Foreign, without_secrets_in
 from strakes.interop.reader_blocks import MIXED, Block, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.reader_pasted import UTF_16, plain_texts
 
-MOST_BYTES = 256 * 1024 * 1024  # Maximum size of a result file in bytes. A larger file is not a result.
 _MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
+MOST_BYTES = 256 * 1024 * 1024
 # Maximum number of results in a file. Each becomes a run in the store, so the import time grows in proportion.
 _MOST_RESULTS = 10_000
 _MOST_SHOWN = 10  # maximum number of places in a message; its length grows in proportion
@@ -61,7 +60,7 @@ PRINTED: tuple[Printed, ...] = (
 FORMATS = (*(name for name, _, _ in (*TABLES, *JSON)), *(tool.name for tool in PRINTED if tool.read))
 # Exceptions that readers raise if a part of the file is missing or has an unexpected type.
 _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-# Tools end every line. A file that ends in a number without a line end may have been cut off within the number.
+# A number at the end of a file without a line end may have been cut off.
 _MAY_GO_ON = re.compile(r"[\d.,] *\Z")
 # Lines that IOR and mdtest print once per run.
 _ONCE = (re.compile(r"(?m)^ *Command line(?: used)? *:.*$"), re.compile(r"(?m)^ *mdtest-\S+ was launched .*$"))
@@ -109,7 +108,7 @@ def read_file(path: Path) -> ResultFile:
             why, remedy = f"the file has more than {_MOST_RESULTS} results", "Import parts of it."
             raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     found = [one for one in results if isinstance(one, Foreign) and one.figures]
-    # The words of a command line must be quoted for a shell before its secrets can be found.
+    # Secrets are found only in commands that are quoted for a shell.
     tests = tuple(without_secrets_in(replace(one, command=for_shell(one.command))) for one in found)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:

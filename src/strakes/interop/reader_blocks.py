@@ -11,8 +11,7 @@ from typing import Any
 
 from strakes.interop.foreign import Foreign, number
 
-# A line with a rate. Outside the output of known tools, it is an unreadable result, except in fio's lines of progress
-# ([eta).
+# A line with a rate, except fio's lines of progress, which contain [eta.
 _RATE = re.compile(
     r"^(?!.*\[eta ).*?(?:\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b"
     r"|Throughput MiB/s +: +\d)"
@@ -67,7 +66,7 @@ class Block:
         ]
 
     def pairs(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """Return the pattern's two groups as a dictionary, an item per matching line. The first of equal keys wins."""
+        """Return the pattern's two groups by line, as a dictionary. Of equal keys, the first one counts."""
         return {pair[1]: pair[2] for line in reversed(self.lines) if (pair := pattern.match(line))}
 
     def search(self, pattern: str) -> str:
@@ -80,8 +79,8 @@ class Block:
 class Printed:
     """A tool that prints results as text.
 
-    Patterns of lines: ``opens`` for the first line, ``ends`` for the last one, and ``table`` for results that were
-    copied without the first line. ``read``: reader, or None for a tool that is recognised but not supported.
+    ``opens``, ``ends``: patterns of the first and the last line. ``table``: pattern of results without the first line.
+    ``read``: reader, or None for a tool that is not supported.
     """
 
     name: str
@@ -93,7 +92,7 @@ class Printed:
 
 
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
-    """Yield each tool with a block of its output. A block of no known tool (None) is left out if no line has a rate."""
+    """Yield each tool with a block of its output. Other text (tool None) is yielded only if it contains a rate."""
     known, lines = tuple(tools), text.split("\n")
     starts: list[tuple[int, Printed | None]] = [(0, None)]
     only_opened = True
@@ -122,10 +121,9 @@ class Document(Block):
 
 
 def json_documents(text: str) -> list[Document]:
-    """Return the JSON objects that begin a line of the text. An invalid one extends to the end of the text.
+    """Return the JSON objects that begin a line of the text. An invalid object extends to the end of the text.
 
-    A ">" may precede the first brace (quotation by a mailer, or a copied prompt). nan and inf, which printf writes for
-    an empty mean, are read as null.
+    A ">" may precede an object, as in a quotation by mail. nan and inf are read as null.
     """
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: f"{found[1]}null".ljust(len(found[0])), text)
     decoder, line, end = json.JSONDecoder(), 1, 0
@@ -154,10 +152,9 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 
 
 def csv_rows(block: Block, *rates: str) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header. Truncated rows and copies of earlier rows become unread results.
+    """Yield the rows of a CSV with a header. Truncated rows, and repeated rows with rates, become unread results.
 
-    ``rates``: columns of rates; rows without a rate may be equal. A last column "command" may be missing. The last
-    column may contain commas without quotation marks.
+    ``rates``: columns of rates. The last column may contain unquoted commas. A last column "command" may be missing.
     """
     header = next(line for line in block.lines if line.strip())
     columns, seen = header.strip().split(","), {header}

@@ -25,7 +25,7 @@ _TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
 # Column of elbencho's CSV -> key in its JSON.
 _RATES = {"entries/s": "entries/s", "IOPS": "iops"}
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
-# Limit in MiB/s. elbencho prints whole MiB/s, so lower rates have fewer than three digits.
+# elbencho prints whole MiB/s, so rates below this limit in MiB/s have fewer than three digits.
 _COARSE_MIB = 100
 _OF_SERVICES = "{1} tables of {0} without a heading between them: they may be tables of services"
 _Rates = dict[str, float | None]
@@ -127,10 +127,9 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 
 
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
-    """Return the coordinator's rates, or None if its table cannot be told from the services' tables.
+    """Return the coordinator's rates, or None if the coordinator's table is not clear.
 
-    ``tables``: rows of each table. The coordinator's total is the sum of the services' totals. All write to the same
-    log, so that rows of several tables may be mixed.
+    ``tables``: rows of each table. The coordinator's total is the sum of the services' totals.
     """
     # With --dirstats, elbencho prints the rates of directories after the rates of files.
     rates = [dict(reversed(table)) for table in tables]
@@ -184,9 +183,9 @@ def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
 
 
 def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float | None:
-    """Return IOPS x block size where elbencho cut MiB/s to fewer than 3 digits, else MiB/s.
+    """Return MiB/s, or IOPS x block size if elbencho printed fewer than three digits of MiB/s.
 
-    Blocks at the end of a file may be smaller, so the product must agree with MiB/s as far as both are printed.
+    The last block of a file may be smaller, so both must agree within their printed digits.
     """
     printed = mib_per_s or 0.0
     typed = _BLOCK_SIZE.search(phase.command.replace('"', ""))

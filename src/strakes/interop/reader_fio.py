@@ -18,7 +18,7 @@ _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Yield the runs, each with bandwidth and operations per second, without intermediate results of fio."""
+    """Yield each run, with bandwidth and operations per second. Intermediate results of fio are skipped."""
     whole = [(document, document.value) for document in documents if not isinstance(document.value, str)]
     runs = [(document, run) for document, value in whole for run in _runs(value)]
     for (document, run), (_, later) in zip(runs, [*runs[1:], (None, None)], strict=False):
@@ -92,9 +92,9 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
 
 
 def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
-    """Return total work / time of the slowest job, as in fio's summary. If these are missing, return the sum of rates.
+    """Return total work / time of the slowest job, as in fio's summary, else the sum of the printed rates.
 
-    Printed rates are less precise: fio rounds them to KiB/s and, before version 2.2, to whole operations per second.
+    fio rounds printed rates to KiB/s and, before version 2.2, to whole operations per second.
     """
     runtimes_ms = [_number(side, "runtime") for side in sides]
     if sides and all(amounts) and all(runtimes_ms):

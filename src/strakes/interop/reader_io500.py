@@ -11,7 +11,7 @@ from strakes.interop.foreign import COMMAS, DECIMAL_COMMA, Foreign, ForeignFigur
 from strakes.interop.reader_blocks import Block, Printed, Result
 from strakes.model.portrait import Setting
 
-# IO500 prints blank brackets before a phase without a score.
+# The brackets before a phase without a score are blank.
 _RESULT = re.compile(
     r"[ \t]*\[(?:RESULT(-invalid)?\s*| {6})\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
     r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"

@@ -13,10 +13,10 @@ from strakes.interop.reader_blocks import MIXED, REPEATED, Block, Document, Prin
 # Name of a setting in IOR -> its name in strakes.
 _SETTINGS: Mapping[str, str] = table_of("readers")["ior"]
 _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
-# A launcher may put the rank before a row, even if the heading was copied without it.
+# Some launchers print the rank before each row.
 _RANK = r"^\s*(?:\d+:\s*)?"
 _ROW = re.compile(rf"{_RANK}(write|read)\s+(\S+)(?:\s+\S+){{5,}}\s*$")
-# A result row of IOR has 7 to 10 numbers after the operation. It is recognised even without the table's heading.
+# A result row of IOR has 7 to 10 numbers after the operation.
 _FULL_ROW = re.compile(rf"{_RANK}(?:write|read)(?:\s+[\d.]+){{7,10}}\s*$")
 _BEGINS_ROW = re.compile(rf"{_RANK}(?:write|read)\s+[\d.]")
 _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
@@ -84,7 +84,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
     ended = not is_whole or bool(fastest or means) or any(map(_SUMMARY.match, test.lines))
     found = _test(rows, facts, *([] if ended else [_CUT_OFF]))
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
-        # In a result that was copied without its rows, only IOR's summary has the rates.
+        # Results that were copied without their rows have rates only in IOR's summary.
         known = {operation for operation, rate in rows if number(rate)}
         lacking = [(operation, rate) for operation, rate in rates if operation not in known and number(rate)]
         found += [one for each in _apart(lacking) for one in _test(each, facts, note)]

@@ -62,7 +62,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
-    # mdtest prints the columns Max, Min, Mean and Std Dev. Newer versions repeat them for iterations; use the last.
+    # The columns are Max, Min, Mean and Std Dev. Newer versions of mdtest repeat them for iterations.
     columns: list[str] = []
     for index, line in enumerate(table.lines):
         if _TIMES.match(line):

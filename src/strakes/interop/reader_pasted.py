@@ -10,8 +10,7 @@ from itertools import groupby
 from strakes.base.errors import BadInputError
 from strakes.interop.reader_blocks import Printed
 
-# More than 64 spaces or digits in a row are shortened, because some patterns take quadratic time on them. The node maps
-# of mdtest, for example, have a digit for each rank.
+# Long sequences of spaces or digits are shortened, because some patterns take quadratic time on them.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
 _LONGEST = 64  # Number of characters. Twice as many take up to four times the time.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -25,10 +24,11 @@ _WRAPPED = re.compile(
 )
 # Maximum length of a prefix before each line, from a launcher, logger or mailer. The time grows in proportion.
 _LONGEST_PREFIX = 80
-_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Times in a prefix, which differ between the lines of one program.
 _MOST_MIXED = 64  # Maximum number of programs whose lines are mixed. The time grows in proportion.
-# Search only the first 1 MiB for prefixes: the time grows in proportion, and a live log may have millions of lines.
+
+# Search only the first 1 MiB for prefixes. The time grows in proportion.
 _BEGINNING = 1 << 20
+_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Times in a prefix, which differ between the lines of one program.
 
 
 def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
@@ -51,10 +51,10 @@ def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
 
 
 def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterator[list[str]]:
-    """Yield the lines of each program without their prefix, then the lines of no program.
+    """Yield the lines of each program without their prefix, and last the lines without a known prefix.
 
-    Lines with different prefixes are of different programs if each prefix begins a result, and the lines alternate. The
-    services of elbencho, however, are one program.
+    Different prefixes mean different programs if each prefix begins a result and the lines alternate. Services of
+    elbencho are one program.
     """
     prefixes = [found[0] if (found := re.match(prefix, line)) else "" for line in lines]
     tagged = [(_TIME.sub("", one).strip(), line[len(one) :]) for one, line in zip(prefixes, lines, strict=True)]
@@ -71,10 +71,7 @@ def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterat
 
 
 def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
-    """Yield patterns of line prefixes that the first line of a result shares with most lines below it.
-
-    The lines of several programs may alternate, so a line below may have the prefix of another program.
-    """
+    """Yield patterns of line prefixes that the first line of a result shares with the lines below."""
     begins = [pattern.pattern for tool in tools for pattern in (tool.opens, tool.table) if pattern]
     opening = re.compile(rf"(.{{1,{_LONGEST_PREFIX}}}?)(?:{'|'.join([*begins, '{ *$'])})")
     found = [(index, match[1]) for index, line in enumerate(lines) if (match := opening.match(line))]

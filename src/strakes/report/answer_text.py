@@ -20,10 +20,10 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One row of the report's section "How to use it": title of the question, answer, and grade of the answer.
+    """One row of the report's section "How to use it".
 
-    ``source``: a caution that data may have come from this node's page cache, or "". ``in_memory``: whether data came
-    from memory, because of such a cache or because the whole file system is in memory.
+    ``source``: a caution about data from this node's page cache, or "". ``in_memory``: whether data came from this
+    cache or from a file system in memory.
     """
 
     title: str
@@ -34,18 +34,18 @@ class AnswerLine:
 
     @property
     def word(self) -> str:
-        """The displayed grade. It has parentheses if the answer is about a cache instead of the storage."""
+        """The displayed grade, in parentheses if the data came from memory."""
         word = gettext(GRADES[self.grade])
         return f"({word})" if self.in_memory and self.grade != "undecided" else word
 
     @property
     def full_text(self) -> str:
-        """The answer with its source, for texts that do not group answers by source."""
+        """The answer, followed by the caution in ``source``."""
         return gettext("; ").join(filter(None, (self.text, self.source)))
 
 
 def answer_lines(portrait: Portrait) -> list[AnswerLine]:
-    """Return a line for each answer. Equal answers for writes and reads share one; answers about a cache come last."""
+    """Return a line for each answer, data from a cache last. Equal answers for writes and reads are merged."""
     lines: dict[str, AnswerLine] = {}
     memory = any(warning.code == "memory-file-system" for warning in portrait.warnings)
     for answer in portrait.answers:

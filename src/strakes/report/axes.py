@@ -11,11 +11,11 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many would overlap.
-# A log axis with fewer powers of ten than this also has ticks between them. With half, it could have only two labels.
+# Minimum powers of ten on a logarithmic axis without ticks between them. With half, two labels could remain.
 FEWEST_TICKS = 4
+MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many would overlap.
 
-# Minimum share of the x axis that the run's own points cover, if a published range of values widens the axis.
+# Minimum share of the x axis for the run's own points, beside published values.
 OUR_SHARE = 0.6
 
 # The y axis is logarithmic if the ratio of the largest to the smallest median exceeds this number.

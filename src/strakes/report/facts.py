@@ -33,7 +33,7 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
-# Caution that results came from this node's page cache -> codes of the warnings that cause it.
+# Caution about data from this node's page cache -> codes of the warnings behind it.
 _UNSYNCED = "perhaps still in this node's memory"
 _MEMORY = {
     "from this node's memory, at least in part": {"cache-suspect", "names-from-memory"},
@@ -43,9 +43,9 @@ _MEMORY = {
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
-    """Return a caution if the results ``cells`` came or may have come from this node's page cache, else "".
+    """Return the caution that results came, or may have come, from this node's page cache, or "" without such a reason.
 
-    Return "" if the whole file system is in memory, because the top of the report says so.
+    The caution is also "" on a file system in memory, because the top of the report says so.
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
@@ -58,7 +58,7 @@ def caution_of(codes: AbstractSet[str]) -> str:
 
 
 def heading_of(source: str) -> str:
-    """Return a caution as a sentence that says for which data the values are valid."""
+    """Return a caution as a heading that says for which data the results hold."""
     message = "{source}: valid only for data that the node has just used"
     if source == gettext(_UNSYNCED):
         message = "{source}: valid only for amounts of data that fit there"
@@ -97,7 +97,7 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """Return a text on the time within which all ranks started a phase, or "" if unknown."""
+    """Return the time between the first and the last rank's start of a phase, as text, or "" if unknown."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
@@ -107,7 +107,7 @@ def begun_together(portrait: Portrait) -> str:
 
 
 def taken_in_turn(portrait: Portrait) -> str:
-    """Return the directories to which ranks are assigned round-robin, as text, or "" for a single directory."""
+    """Return the directories over which ranks are distributed, as text, or "" for a single directory."""
     beside = [f"{further['path']} ({further['file_system']})" for further in portrait.target.get("beside", ())]
     return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
 
@@ -118,7 +118,7 @@ def sides_of(portrait: Portrait) -> str:
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
     a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
-    # A and B measure the same settings in the same order, so their first results differ only in the compared setting.
+    # A and B measure the same settings in the same order.
     changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
     return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
 
@@ -144,7 +144,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a text for a run without main results: how many values it has, and from how many measurements."""
+    """Return a text for a run without main results: the numbers of values and of measurements."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

@@ -28,9 +28,9 @@ _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "
 
 HEIGHT_PIXELS = 400  # Height of a figure in pixels. Twice this height would not fit on a screen of 768 pixels.
 
-# Series are drawn side by side, and single runs to the right of their interval, so that no marker hides another.
-COLUMN_SHARE = 0.014  # Maximum distance between two series, as a share of the axis.
-ASIDE_SHARE = 0.009  # Maximum distance between runs and their interval, as a share of the axis.
+# Maximum distances as shares of the axis: between two series, and between runs and their interval.
+COLUMN_SHARE = 0.014
+ASIDE_SHARE = 0.009
 ROOM_SHARE = 0.64  # Width of all series together, as a share of the distance between two x values.
 
 MOST_UPRIGHT = 12  # Maximum number of categories with horizontal names. The names of twice as many would overlap.
@@ -94,7 +94,7 @@ class _SeriesOf:
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
-        # If the colours repeat, combine them with other markers and dashes.
+        # Repeated colours get other markers and dashes.
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         common = {

@@ -75,7 +75,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def published(portrait: Portrait) -> dict[str, object]:
-    """Return what the HTML page shows about the reproduced publication. Empty for other runs."""
+    """Return the content of the page on the reproduced publication. Empty for other runs."""
     source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
     if portrait.run.get("kind") != "reproduce" or source is None:
         return {}

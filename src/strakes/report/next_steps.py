@@ -10,8 +10,9 @@ from strakes.model.portrait import Portrait
 from strakes.report.facts import headlines_of
 from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
-_PHASE_S = 1.0  # Seconds of a phase: twice the limit below which a phase counts as a burst.
-_ALL_CELLS_S = 120.0  # Seconds: the default budget, which suffices for all settings of a survey on one node.
+# Default budget in seconds, enough for all settings of a survey on one node.
+_ALL_CELLS_S = 120.0
+_PHASE_S = 1.0  # Seconds of a phase, twice the length of a burst.
 
 
 def next_step(portrait: Portrait) -> tuple[str, str]:

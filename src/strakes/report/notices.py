@@ -19,7 +19,7 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings with the same code and remedy. ``said``: each text with the affected results (none: all results)."""
+    """All warnings with the same code and remedy. ``said``: each text with its affected results (none: all)."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -59,7 +59,7 @@ def notices(portrait: Portrait) -> tuple[Notice, ...]:
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the grouped warnings that affect any of the results ``cells``, naming only these results."""
+    """Return the grouped warnings on any of the results ``cells``, without other results."""
     narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 

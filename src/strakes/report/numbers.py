@@ -11,9 +11,9 @@ from strakes.base.units import KIB, format_bytes, format_seconds, format_value
 from strakes.model.portrait import CellEstimate, IntervalOf, Setting
 from strakes.stats.interval import far_apart, most_of
 
-_WORDS = ("times", "million files/h")  # Units that are words are translated. Symbols are the same in all languages.
-# Minimum number of runs for a remark on the range of 80% of the runs. With fewer, the range is of all runs.
+# Minimum number of runs to show the range of 80 % of the runs instead of all.
 _FEWEST_FOR_SHARE = 5
+_WORDS = ("times", "million files/h")  # Units to translate, because they are words.
 
 
 def show(value: float, unit: str) -> str:
@@ -61,7 +61,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks: the range of the runs if it is wide, and the rate of the first files. "" without remarks."""
+    """Return remarks as text: a wide range of the runs, and a different rate of the first files."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
@@ -110,7 +110,7 @@ def percent(share: float) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return the displayed name of a factor. It has no unit, because the level has one.
+    """Return the displayed name of a factor, without its unit.
 
     >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
     ('transfer', 'phase', 'O_DIRECT', 'ranks')

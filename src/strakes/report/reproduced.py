@@ -32,7 +32,7 @@ from strakes.report.summary import wrap
 from strakes.stats.grades import times_to_decide
 
 _WIDTH_COLUMNS = 100
-# Maximum number of values shown for a published curve. Of longer curves, the ends are shown. Twice doubles the text.
+# Maximum number of values shown for a published curve: its ends. Twice the number doubles the text.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
@@ -41,7 +41,7 @@ _MORE = "a larger --budget"
 
 @dataclass(frozen=True)
 class Row:
-    """A published statement and its result on this system. ``decides``: repetitions and budget that would decide it."""
+    """A published statement and its result on this system. ``decides``: runs and budget needed for a decision."""
 
     published: str
     here: str
@@ -115,7 +115,7 @@ def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
 
 
 def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
-    """Return the rules of the publication, each with the best settings on this system and their grades."""
+    """Return the publication's rules, each with the best settings on this system and the grades of these answers."""
     lines = []
     for index, (rule, patterns) in enumerate(source.rules.items(), 1):
         answers = [answer for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)]
@@ -134,7 +134,6 @@ def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) 
         found += [_answered(text, one, portrait) for one in portrait.answers if _matches(one.id, patterns)]
         findings += [(one, _found(text, one, portrait)) for one in portrait.findings if _matches(one.id, patterns)]
     for finding, row in findings:
-        # If several findings are about one statement, begin each row with the subject of its finding, such as a target.
         several = finding.grade is not None and len(findings) > 1
         found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
     return found or [Row(text, "not measured", "-", decides=_missing(patterns, portraits))]

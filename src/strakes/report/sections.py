@@ -18,9 +18,10 @@ VERDICTS: Mapping[str, str] = {"does-not": "does not hold"}
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure in a section. ``published``: texts on published data, each drawn as "hatched", "marks" or "" (not).
+    """A figure in a section.
 
-    ``computed``: texts on fitted lines. ``hollow``: whether warnings make some markers hollow.
+    ``published``: texts on published data, each with its style: "hatched", "marks" or "" (not drawn). ``computed``:
+    texts on fitted lines. ``hollow``: whether warnings make some markers hollow.
     """
 
     number: int
@@ -71,7 +72,7 @@ def sections(portrait: Portrait) -> list[Section]:
 def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int]:
     """Return up to ``most`` findings in the given order, and the number of omitted findings.
 
-    The first finding of every study takes precedence over all second findings.
+    The first finding of every study is chosen before any second finding.
     """
     turns = [sum(before.study == one.study for before in findings[:n]) for n, one in enumerate(findings)]
     chosen = sorted(sorted(range(len(findings)), key=turns.__getitem__)[:most])

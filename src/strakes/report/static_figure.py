@@ -38,7 +38,7 @@ _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
 def name_figures(portrait: Portrait) -> dict[str, Figure]:
-    """Return name -> figure. A name is the study's name, with a number from the second figure of a study on."""
+    """Return the figures by name: the name of the study, with a number for its second and further figures."""
     names: dict[str, Figure] = {}
     for figure in portrait.figures:
         count = 1 + sum(known.study == figure.study for known in names.values())
@@ -70,7 +70,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
             from matplotlib import style
             from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
-        # In a checkout, strakes is not an installed package, so pip cannot install an extra of it.
+        # In a checkout, strakes is not installed, so pip cannot install its extra.
         remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib (the extra strakes[figures])"
         raise EnvironmentLacksError("writing figures needs matplotlib", why=str(error), remedy=remedy) from error
     warned = {cell for warning in portrait.warnings for cell in warning.cells}

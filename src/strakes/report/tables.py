@@ -43,7 +43,7 @@ class ServerTable:
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
-    """Return a table for each group of results with settings of the same names, in order of first appearance."""
+    """Return one table per group of results that have the same factors, in order of first appearance."""
     groups: dict[frozenset[str], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault(frozenset(cell.settings), []).append(cell)

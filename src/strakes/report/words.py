@@ -39,7 +39,7 @@ WARNINGS: Mapping[str, str] = {
     "target-unlike": "One target is unlike the others",
 }
 
-# Access patterns of source S5: single file (SF) or multiple files (MF), with whole (WA) or segmented access (SA).
+# Access patterns of source S5: single (SF) or multiple files (MF), each read whole (WA) or in segments (SA).
 PATTERNS: Mapping[str, str] = {
     "SFWA": "every rank reads one whole file",
     "MFWA": "a file per rank",

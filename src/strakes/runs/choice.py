@@ -44,7 +44,7 @@ def _how_to_get(launcher: Launcher) -> str:
 
 
 def with_launcher(remedy: str) -> str:
-    """Return the remedy of an error, with the commands to build strakes again and to install the launchers it names."""
+    """Return a remedy with added commands: to rebuild strakes, and to install the launchers that the remedy names."""
     from strakes.runs.mpi_family import BUILD_AGAIN
 
     if BUILD_AGAIN:
@@ -55,9 +55,9 @@ def with_launcher(remedy: str) -> str:
 
 
 def processes(launch: Launch) -> int:
-    """Return the number of processes to start, for all launchers except ``local``.
+    """Return the number of processes to start with mpiexec, srun or another launcher.
 
-    In a Slurm job, this is the number of its tasks, else one per processor, at least 2.
+    The default is the number of tasks of a Slurm job, else one process per processor, and at least two.
 
     >>> processes(Launch("mpi", hosts=("a", "b"), ranks_per_node=3)), processes(Launch("mpi", ranks=5))
     (6, 5)

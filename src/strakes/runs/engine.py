@@ -38,14 +38,14 @@ from strakes.runs.messages import (
 from strakes.runs.process import EngineProcess
 from strakes.targets.workspace import sweep
 
-# Seconds from the time limit of a plan until the engine is stopped. A working engine ends the plan at the limit.
+# Seconds to wait after a plan's time limit before the engine is stopped.
 _OVERTIME_S = 10.0
 # System calls that wait in the kernel for a dead server cannot be interrupted, not even by SIGKILL.
 NOT_ENDED = "even SIGKILL does not end the engine, because it waits for the file system"
-# Maximum seconds for a cancelled plan to end cleanly: it removes its files, perhaps on a slow file system.
+# Maximum seconds for a cancelled plan to remove its files and end.
 _CANCEL_S = 30.0
 _STOP_S = 5.0
-# Seconds between SIGTERM and SIGKILL for an engine that was silent too long. It is unlikely to react.
+# Seconds between SIGTERM and SIGKILL for an unresponsive engine.
 _SILENT_STOP_S = 1.0
 # Seconds between checks of the time limits while the engine is silent.
 _TICK_S = 1.0
@@ -133,13 +133,13 @@ class Engine(ABC):
         on_log: Callable[[Sequence[LoggedOperation]], None] | None = None,
         progress_s: float | None = None,
     ) -> PlanResult:
-        """Run one plan in ``directory/cell_id``, and return its result when it has ended.
+        """Run one plan in ``directory/cell_id``, and return its result.
 
-        ``directory``: a workspace. ``keep``: do not remove the files. ``prepared``: ``directory/cell_id`` may already
-        exist. ``on_log`` receives the logged operations of probes every ``progress_s`` seconds.
+        ``keep``: do not remove the files. ``prepared``: accept an existing ``directory/cell_id``. ``on_log``: called
+        every ``progress_s`` seconds with the operations that probes have logged.
 
-        Raises EnvironmentLacksError if the engine does not start. An exception while the plan runs (usually
-        KeyboardInterrupt) cancels the plan and is raised again.
+        Raises EnvironmentLacksError if the engine does not start. An exception while the plan runs, such as
+        KeyboardInterrupt, cancels the plan.
         """
         self._cancels = 0
         talk = self._talk = _Conversation(cell_id)
@@ -189,20 +189,17 @@ class Engine(ABC):
         return place.directory
 
     def so_far(self) -> PlanResult:
-        """Return the partial result of a plan after an exception, with status "limit" if the engine sent no status."""
+        """Return the partial result of a plan that an exception interrupted."""
         done = self._talk.done
         return self._talk.result("limit" if done is None else done["status"], (), cleaned=False)
 
     @property
     def cancelled_unix_s(self) -> float:
-        """Return the Unix time when the last plan was cancelled, or infinity if it was not."""
+        """Return the Unix time at which the last plan was cancelled (infinity: not cancelled)."""
         return self._talk.cancelled_unix_s
 
     def cancel(self) -> None:
-        """Cancel the running plan, so that it ends cleanly. A second call stops the engine instead.
-
-        Signal handlers and other threads can call it, because it only sets a counter and wakes the waiting thread.
-        """
+        """Cancel the running plan. A second call stops the engine. Safe in signal handlers and other threads."""
         self._cancels += 1
         if (process := self._process) is not None:
             process.wake()
@@ -282,7 +279,7 @@ class Engine(ABC):
     def _take(self, message: Mapping[str, Any]) -> None:
         talk = self._talk
         try:
-            # An error about an unreadable request has no id. It is about the current plan, which is the only request.
+            # An error about an unreadable request has an empty id.
             if message["id"] not in (talk.id, ""):
                 self._hear(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":

@@ -12,7 +12,7 @@ from strakes.base.language import gettext
 from strakes.base.units import KIB, format_value, parse_bytes, parse_count
 from strakes.model.record import Record
 
-# Lowest load limits that --impact accepts. With lower ones, even the smallest study would take too long.
+# Minimum load limits of --impact. Lower limits would make even the smallest study take too long.
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
 MOST_PER_S = 1e15  # Maximum of a limit in bytes or operations per second, as in the engine.
@@ -21,7 +21,7 @@ _LIMIT = re.compile(r"(?P<number>.*?)\s*(?P<unit>operations|iops|ops|op)?\s*/\s*
 
 @dataclass(frozen=True)
 class Impact(Record):
-    """Limits for the sum over all ranks (None: no limit). ``share``: duty cycle of each rank, 0 to 1."""
+    """Limits of the load of all ranks together (None: no limit). ``share``: duty cycle of each rank, 0 to 1."""
 
     bytes_per_s: float | None = None
     operations_per_s: float | None = None
@@ -43,7 +43,7 @@ UNLIMITED = Impact()
 
 
 def parse_impact(limits: Sequence[str]) -> Impact:
-    """Return the limits given as texts, at most one of bytes and one of operations. Raises BadInputError.
+    """Parse the values of ``--impact``, at most one in bytes and one in operations per second. Raises BadInputError.
 
     >>> parse_impact(["200MiB/s", "5000ops/s"])
     Impact(bytes_per_s=209715200.0, operations_per_s=5000.0, share=1.0)

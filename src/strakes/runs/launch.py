@@ -14,8 +14,8 @@ LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
 class Launch:
     """The launcher of engines, with its ranks and hosts.
 
-    ``ranks``: largest number of ranks of a plan (None: no maximum for ``local``, else from the number of hosts).
-    ``options``: further arguments for mpiexec or srun. ``command``: command template of another launcher.
+    ``ranks``: maximum number of ranks of a plan. ``options``: further arguments for mpiexec or srun. ``command``:
+    template of the command of another launcher.
     """
 
     launcher: Launcher = "local"

@@ -21,10 +21,10 @@ from strakes.runs.process import EngineProcess
 
 # Message about a failed process: from MPICH's launcher (Hydra), or from strakes-engine-mpi if a signal ended a rank.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
-# Maximum seconds until the first message of the engine: base, and addition per rank. MPI starts slowly with many ranks.
+# Maximum seconds until the first message of the engine. MPI starts slowly with many ranks.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
-# Seconds in which an engine exits after its last message, unless a process is blocked.
+# Maximum seconds for an engine to exit after its last message.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
 _SILENCE = "STRAKES_SILENCE_S"
@@ -51,7 +51,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
 
 
 def _silence_s(chosen: str) -> float:
-    """Return the allowed silence in seconds for a value of STRAKES_SILENCE_S. The engine has the same rule.
+    """Parse STRAKES_SILENCE_S, in seconds. The engine parses the variable in the same way.
 
     >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
     (8.0, 60.0, 3.0, 8.0)
@@ -91,14 +91,14 @@ class MpiEngine(Engine):
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:
             return super()._lost(hello)
-        # Launchers also report the parent processes of ranks; ignore these.
+        # Launchers also report the parent processes of ranks.
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        # A rank that does not exit even if it is killed is blocked by the file system.
+        # A killed rank that does not exit is blocked by the file system.
         for kill in (False, True):
             if kill:
                 self._kill_ranks(hello)
@@ -118,7 +118,7 @@ class MpiEngine(Engine):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        # MPI ends all processes if one is lost. A process that does not exit is blocked, and its files remain.
+        # After the loss of one process, MPI ends all others.
         hello = self._hello
         self._forget()
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):

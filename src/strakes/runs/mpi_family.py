@@ -1,6 +1,6 @@
-"""Find the engine that fits an mpiexec, and the --mpi of srun that fits the engine.
+"""Find the engine for the MPI library of an mpiexec, and the PMI of srun for an engine.
 
-With a wrong one, MPI starts each process alone, as rank 0.
+If launcher and engine do not match, MPI starts each process alone, as rank 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Family = Literal["mpich", "openmpi"]
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
 _PIP = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
-# In a checkout, removing strakes.stamp makes ./strakes build the engine again. "" in a wheel, which has no MPI engine.
+# Without strakes.stamp, ./strakes builds the engine again. Empty in a wheel, which has no engine for MPI.
 BUILD_AGAIN = f"rm -f {sys.prefix}/strakes.stamp && {_CHECKOUT}/strakes doctor" if (_CHECKOUT / "dev").is_file() else ""
 GET_MPI = (
     f"run {_PIP} 'mpich>=5' && {BUILD_AGAIN}, or {_BUILD}"
@@ -39,7 +39,7 @@ Pmi = Literal["pmi2", "pmix"]
 _LDD_S = 10.0
 _OPEN_MPI_FILES = re.compile(r"\blib(pmix|open-pal|open-rte|prrte)\.so")
 _MPICH = re.compile(r"\blibmpi(_abi|ch|cxx)?\.so\.1(2)?\b|\blibmpich\.so")
-# Cray's MPI libraries have another PMI, for which srun on Cray systems is configured.
+# On Cray systems, srun already uses the PMI of Cray's MPI libraries.
 _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
 # Start the engine in /, because UCX, a library of MPI, reads ucx.conf in the current directory.
@@ -47,10 +47,9 @@ IN_ROOT = ("env", "--chdir=/")
 
 
 def find_mpi_engine(mpiexec: Path | None = None) -> Path:
-    """Return the engine for ``mpiexec``: $STRAKES_ENGINE_MPI, or the installed engine of the same MPI family.
+    """Return the engine for ``mpiexec``, or the first installed engine if ``mpiexec`` is None.
 
-    An mpiexec outside the environment of strakes gets the engine for the site's MPI, if that fits. Without ``mpiexec``,
-    return the first installed engine. Raises EnvironmentLacksError if no engine is installed or none fits ``mpiexec``.
+    $STRAKES_ENGINE_MPI replaces the installed engines. Raises EnvironmentLacksError if no engine fits.
     """
     chosen = os.environ.get("STRAKES_ENGINE_MPI")
     if chosen:
@@ -119,7 +118,7 @@ def _answer(program: Path, question: str) -> str:
 
 
 def pmi_of(engine: Path) -> Pmi | None:
-    """Return the PMI version of the engine's MPI, or None if the names of its libraries do not show it."""
+    """Return the PMI version of the engine's MPI, or None if unknown."""
     try:
         return pmi_of_libraries(run(["ldd", str(engine)], _LDD_S).stdout)
     except CommandTimeout:
@@ -127,7 +126,7 @@ def pmi_of(engine: Path) -> Pmi | None:
 
 
 def pmi_of_libraries(listing: str) -> Pmi | None:
-    """Return the PMI version of an MPI from the output of ldd(1), or None if the output does not show it.
+    """Return the PMI version of an MPI from the output of ldd(1), or None if unknown.
 
     >>> mpich = "libmpi_abi.so.1 => /x/libmpi_abi.so.1 (0x1)"
     >>> open_mpi = "libopen-pal.so.40 => /usr/lib/libopen-pal.so.40"

@@ -30,7 +30,7 @@ _START_S = 60.0
 # Seconds that srun waits for the other nodes after the first one has ended.
 _LATE_S = 10
 _VERSION_S = 10.0
-# Maximum number of concurrent commands. Each host gets a separate mpiexec, so that errors can be assigned to hosts.
+# Maximum number of concurrent mpiexec commands. Each host gets its own command.
 _CONCURRENT_RUNS = 64
 # Nodes with less than this share of the median free memory are reported.
 _SHARE = 0.7
@@ -40,7 +40,7 @@ _UPDATE = "Install the same version of strakes on all nodes."
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """Facts about one node. ``seen``: mount of the directory, and content of the file, on this node."""
+    """Facts about one node. ``seen``: the directory's mount and the test file's content, as this node sees them."""
 
     host: str
     strakes: str
@@ -53,7 +53,7 @@ class CheckedNode:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of one node from the others. ``wrong``: whether it excludes the node from measurements."""
+    """A difference of one node from the others. ``wrong``: the nodes cannot be measured together."""
 
     host: str
     what: str
@@ -62,9 +62,10 @@ class Difference:
 
 
 def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[list[CheckedNode], list[Difference]]:
-    """Return facts about all nodes, and their differences. ``content``: expected content of ``directory``/``file``.
+    """Return the facts about all nodes, and the differences between nodes.
 
-    Raises EnvironmentLacksError if nodes do not answer, or if a node answers several times.
+    ``content``: what every node must read from ``directory``/``file``. Raises EnvironmentLacksError unless each node
+    answers exactly once.
     """
     commands = starts(launch, directory, file)
     with ThreadPoolExecutor(_CONCURRENT_RUNS) as pool:
@@ -93,7 +94,7 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
 
 
 def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], list[str]]]:
-    """Return the commands that run this module on all nodes, each with its nodes ("" for an unknown name)."""
+    """Return the commands that run this module on all nodes, each with the names of its nodes ("" if unknown)."""
     module = python_module("strakes.runs.node_facts", directory, file)
     if launch.launcher == "mpi":
         from strakes.runs.mpi import find_mpiexec, placed
@@ -135,7 +136,7 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
 
 
 def differences(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
-    """Return the differences between nodes. Some forbid a common measurement, the others may distort it."""
+    """Return the differences between nodes in versions, directories, processors and free memory."""
     differing = [
         *_unlike(nodes, "strakes", lambda node: node.strakes, _UPDATE),
         *_unlike(nodes, "engine", lambda node: node.engine or "none", _UPDATE),

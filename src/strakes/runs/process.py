@@ -78,7 +78,7 @@ class EngineProcess:
     def receive(self, timeout_s: float, *, wake: bool = True) -> Mapping[str, Any] | None:
         """Return the next message, or None at the end of the engine's output.
 
-        Raises queue.Empty after ``timeout_s`` seconds and, with ``wake``, when :meth:`wake` is called.
+        Raises queue.Empty after ``timeout_s`` seconds. With ``wake``, a call of :meth:`wake` raises it earlier.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -99,7 +99,7 @@ class EngineProcess:
                 yield message
 
     def end_input(self, patience_s: float) -> bool:
-        """Close the input so that the engine exits, or stop it after ``patience_s`` seconds. Return success."""
+        """Ask the engine to exit, and stop it after ``patience_s`` seconds. Return whether it has exited."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         if not self._wait(patience_s):
@@ -108,9 +108,9 @@ class EngineProcess:
         return True
 
     def stop(self, patience_s: float, reap_s: float = _JOIN_S) -> bool:
-        """Send SIGTERM, then SIGKILL. Return False if the process still runs, because a file system blocks it.
+        """Send SIGTERM and, after ``patience_s`` seconds, SIGKILL. Return whether the process has exited.
 
-        ``patience_s``, ``reap_s``: maximum time to wait after SIGTERM and after SIGKILL.
+        ``reap_s``: maximum seconds to wait after SIGKILL.
         """
         for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, reap_s)):
             self._process.send_signal(number)

@@ -21,11 +21,10 @@ from strakes.targets.description import Interruption, Layout
 class Visit(Record):
     """One execution of a cell's plan.
 
-    ``ended``: a PlanEnd, "interrupted" (by a server outage, so the plan can be repeated), or "yielded" (cancelled to
-    protect other users). ``client_s``: duration of a fixed computation on the client. ``servers``: increase of the
-    servers' counters. ``servers_disturbed``: texts on unusable counters. ``given``: servers on which the directories
-    were placed. ``kept``: directory that several executions use. ``neighbour``: latencies of the --neighbour probe.
-    ``stage``, ``settings``: only for trials of a search.
+    ``ended``: a PlanEnd, "interrupted" by a server outage, or "yielded" to other users. ``client_s``: duration of a
+    fixed computation on the client. ``servers``: growth of the servers' counters. ``servers_disturbed``: reasons why
+    counters are unusable. ``given``: servers of the directories. ``kept``: directory that several executions use.
+    ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: only in a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -83,10 +82,9 @@ class FactsFound(RunEvent):
 
 @dataclass(frozen=True)
 class AmountsChosen(RunEvent):
-    """The duration of a phase and the maximum amount of data of a plan, as chosen after a short pilot run.
+    """The duration of a phase, and the maximum data and files of a plan, as chosen after a short pilot run.
 
-    ``like``: the run with the same amounts, if they were reused. ``left_out``: number of combinations of settings that
-    exceed the budget.
+    ``like``: earlier run whose amounts are reused. ``left_out``: number of cells that exceed the budget.
     """
 
     event = "context"
@@ -110,7 +108,7 @@ class CellSkipped(RunEvent):
 
 @dataclass(frozen=True)
 class CellDropped(RunEvent):
-    """Settings that get no more measurements within the budget. ``runs``: number so far (None: unknown)."""
+    """Settings that get no more measurements within the budget. ``runs``: measurements so far (None: unknown)."""
 
     event = "dropped"
     cell: str
@@ -120,7 +118,7 @@ class CellDropped(RunEvent):
 
 @dataclass(frozen=True)
 class PopulationRemoved(RunEvent):
-    """A pool of ``files`` files, used by several executions of a plan, was removed in ``elapsed_s`` seconds."""
+    """A pool of files, shared by several executions of a plan, was removed in ``elapsed_s`` seconds."""
 
     event = "clean-up"
     files: int
@@ -147,7 +145,7 @@ class TroubleSeen(RunEvent):
 
 @dataclass(frozen=True)
 class CountersUnread(RunEvent):
-    """Servers whose counters could not be read. ``sentences``: describe the first failure of each server."""
+    """Servers whose counters could not be read. ``sentences``: the first error message of each server."""
 
     event = "counters-unread"
     sentences: tuple[str, ...]
@@ -155,7 +153,7 @@ class CountersUnread(RunEvent):
 
 @dataclass(frozen=True)
 class InterruptionsEnded(RunEvent):
-    """Server outages that lasted longer than one execution of a plan, as known at the end of the run."""
+    """Server outages that outlasted one execution of a plan, with their ends if known."""
 
     event = "interruptions-ended"
     interruptions: tuple[Interruption, ...]
@@ -172,7 +170,7 @@ class OthersSeen(RunEvent):
 
 @dataclass(frozen=True)
 class LayoutGiven(RunEvent):
-    """The requested layout of new files, the layout that they got (``given``; None: refused), and differences."""
+    """The requested layout of new files. ``given``: their effective layout (None: the request was refused)."""
 
     event = "layout"
     wanted: Layout
@@ -182,7 +180,7 @@ class LayoutGiven(RunEvent):
 
 @dataclass(frozen=True)
 class DirectoryPlaced(RunEvent):
-    """A directory that all executions of a plan use. ``given``: servers of the directory and its subdirectories."""
+    """A directory that all executions of a plan share. ``given``: servers of the directory and its subdirectories."""
 
     event = "placed"
     cell: str

@@ -215,7 +215,7 @@ def summary_of(path: Path) -> RunSummary:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError if the files of a run are inconsistent, PerhapsDamagedError if the with block fails."""
+    """Raise BadInputError for a run with inconsistent files, and PerhapsDamagedError for errors of the body."""
     run.require_whole()
     try:
         yield

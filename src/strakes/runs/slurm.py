@@ -15,7 +15,7 @@ from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, pmi_of
 
-# Message of srun about the first failed task. For tasks that srun then killed, it says "Terminated".
+# Message of srun about a failed task. Tasks that srun itself killed have the reason "Terminated".
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
 _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")  # Message of srun about a failed node.
 

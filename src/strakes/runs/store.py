@@ -54,8 +54,8 @@ class Store:
     ) -> RunWriter:
         """Create a run and return its writer.
 
-        ``measured_at``: time of measurement of an imported run. ``elsewhere``: the target need not exist. Raises
-        BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
+        ``measured_at``: time of an imported measurement. ``elsewhere``: accept a target that does not exist here.
+        Raises BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
         """
         try:
             if not elsewhere:
@@ -148,7 +148,7 @@ class Store:
             raise BadInputError(f"{len(matches)} run ids begin with {run!r}", why=newest, remedy="Give a longer id.")
         if run and "/" not in run and (self._runs / run / "visits.jsonl").exists():
             raise Run(self._runs / run).damaged("it is missing", "run.json")
-        # Ids of one day and kind share 75 % of their characters, so only a nearer one is suggested.
+        # Ids of one day and kind share 75 % of their characters.
         remedy = did_you_mean(run, ("latest", *(summary.id for summary in runs)), _LIST_THEM, cutoff=0.8)
         raise BadInputError(f"no run {run!r} in the store", where=str(self.root), remedy=remedy)
 
@@ -184,7 +184,7 @@ class Store:
 
 @contextmanager
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
-    """Set the status of the run if the ``with`` block raises. A run without measurements is discarded.
+    """Store the status "interrupted" or "failed" if the body raises. Discard a run without measurements.
 
     Raises InterruptedByUser for Ctrl-C, else the exception of the body.
     """
@@ -207,7 +207,6 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         raise
     except BaseException as error:
         visits = store.open(writer.id).visits
-        # A plan that is refused for lack of space, for example, is not a failure of the file system.
         measured = any(visit.purpose != "pilot" for visit in visits)
         if measured and isinstance(error, StrakesError):
             kept = f"Finished measurements are kept: strakes report {writer.id}"

@@ -24,18 +24,17 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# Seconds until an outage is reported. A Lustre client detects a dead machine after 13 to 16 s, and a report must come
-# within 30 s.
+# Seconds until an outage is reported. A Lustre client detects a dead machine after 13 to 16 s.
 LOST_FOR_S = 13.0
-# Seconds until refused connections are reported (unmounted target). A Lustre client detects them at once.
+# Seconds until refused connections (an unmounted target) are reported. A Lustre client detects them at once.
 REFUSED_FOR_S = 28.0
-# A command ends within 30 s of the report: 16 s in which servers may come back, 4 s to restore settings, 5 s for
-# blocked system calls, 5 s in reserve. In recorded fail-overs, targets were unavailable for 21 to 38 s.
+# Seconds for servers to come back, then seconds to restore settings, before a command ends. In recorded fail-overs,
+# targets were unavailable for 21 to 38 s.
 GRACE_S = 16.0
 ENDING_S = 4.0
-# Seconds for the main thread to end the command. After them, the watchdog restores settings and ends the process.
+# Seconds for the main thread to end the command before the watchdog ends the process.
 _UNWIND_S = 2.0
-# Signal of the parent process that this process must end. All threads block it, and the watchdog polls for it.
+# Signal by which the parent process ends this process. All threads block it, and the watchdog polls for it.
 TOLD_TO_END = signal.SIGUSR2
 # Seconds after which a query for unreachable servers counts as blocked. A child process then tests the directory.
 _SLOW_S = 3.0
@@ -46,7 +45,7 @@ _last_acts: list[Callable[[], str]] = []
 
 @contextmanager
 def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
-    """If the watchdog ends the process during the ``with`` block, first call ``act`` and print the returned text."""
+    """Call ``act`` if the watchdog ends the process during the ``with`` block, and print the returned text."""
     _last_acts.append(act)
     try:
         yield
@@ -61,10 +60,7 @@ def advice(path: str, *, resumable: bool = True) -> str:
 
 
 def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str], None]) -> None:
-    """Set the callbacks that report the exit status and lost servers to the parent process.
-
-    The parent process can then return before a blocked process has exited.
-    """
+    """Set the callbacks by which a child process reports its exit status and lost servers to its parent."""
     _parent[:] = [(tell_status, tell_trouble)]
 
 
@@ -87,7 +83,7 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        # End hanging queries of the watchdog, which would outlive this process.
+        # Hanging queries of the watchdog would outlive this process.
         command.end_running()
         command.end_grace()
         signal.signal(signal.SIGALRM, before)
@@ -205,7 +201,7 @@ class _Look:
             self._stopping.wait(_TICK_S)
 
     def blindness(self) -> str:
-        """Return a warning if the servers' states have been unreadable for LOST_FOR_S s, but only once; else ""."""
+        """Return a warning the first time that the servers' states are unreadable for LOST_FOR_S seconds, else ""."""
         if self._known_s is None or time.monotonic() - self._known_s < LOST_FOR_S:
             return ""
         self._known_s = None
@@ -221,6 +217,6 @@ class _Look:
         if self._look is not None and self._look.poll() is None:
             state = f"a stat() of it has not returned for {now_s - self._look_since_s:.0f} s"
             return {self.target.mount.mount_point: LostServer("", state)}
-        with suppress(OSError):  # at the limit of open files
+        with suppress(OSError):  # fails at the limit of open files
             self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
         return {}

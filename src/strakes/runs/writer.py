@@ -29,9 +29,9 @@ def utc_now() -> datetime:
 
 
 class RunWriter:
-    """The writer of a run. A lock excludes other writers. ``run``: the run when the writer opened it.
+    """The writer of a run, protected by a lock against other writers. ``run``: the run as it was before writing.
 
-    Leaving the context without :meth:`finish` keeps the run unfinished, so that it can be resumed.
+    A run is resumable until :meth:`finish` is called.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,7 +48,7 @@ class RunWriter:
         self._visits.drop_torn_line()
         self._events.drop_torn_line()
         self._closed = False
-        # Runs read their files on first use. Read them now, before this writer appends rows.
+        # Runs cache their files on first use.
         _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
 
     @property
@@ -115,7 +115,7 @@ def _lock(file: AppendFile, run: str) -> None:
             time.sleep(0.01)
             continue
         except OSError as error:
-            # Some network file systems have no locks. Runs there are only protected by their unique ids.
+            # Some network file systems have no locks.
             if error.errno not in _NO_LOCKS:
                 raise store_error(error, Path(run)) from error
         return

@@ -15,8 +15,8 @@ from strakes.survey.request import Request
 
 # Share of the budget for repeated trials. The rest is for creating directories and removing files.
 MEASURE_SHARE = 0.92
-# Planned and minimum number of repetitions. The power to detect a difference of 30 % when runs scatter by 15 % is 90 %
-# with 12 repetitions, 70 % with 8 and 50 % with 6 (bench/truth).
+# Planned and minimum number of repetitions. They detect a difference of 30 % with a power of 90 % and 70 %, if runs
+# scatter by 15 % (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # A trial takes 30 % longer than its phases, because it also makes directories, drops caches and removes files.
 OVERHEAD = 1.3
@@ -26,14 +26,14 @@ _MAKING = ("file-create", "dir-create")
 # Minimum length of phases in seconds, on disks and in memory. Shorter phases mostly measure the start of the work.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.01, 2.0
-# Maximum share of the time that is planned for work outside the phases. At least 30 % is left for the phases.
+# Maximum share of a trial's time that is planned for work outside the phases. At least 30 % is left for the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """Cost of one round of trials: number of phases (short ones count as a half), and seconds outside phases."""
+    """Duration of one trial of each cell: number of phases (short ones count half), and seconds outside phases."""
 
     cells: int
     phases: float
@@ -51,18 +51,18 @@ class Load:
 
 
 def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
-    """Return the duration of one trial of each cell. ``overhead_s``: seconds of one trial outside its phases."""
+    """Return the load of one trial of each cell. ``overhead_s``: seconds per trial outside its phases."""
     phases = sum(weight(phase) for cell in cells for phase in cell.plan.phases)
     return Load(len(cells), max(1.0, phases), len(cells) * overhead_s)
 
 
 def weight(phase: Phase) -> float:
-    """Return the duration of a phase as a multiple of the phase that creates or writes its files."""
+    """Return the relative duration of a phase: 0.5 for metadata operations on existing files, else 1."""
     return _QUICK if isinstance(phase, MetadataPhase) and phase.operation not in _MAKING else 1.0
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return the phase length in seconds that the requested length, data or files imply, or None if none is given."""
+    """Return the longest phase, in seconds, that the user requested by time, data or files (None: no request)."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
@@ -74,10 +74,10 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return ``context`` with the length of phases, and with the lowest priority of measurements that fit the budget.
+    """Return ``context`` with the length of phases, and with the lowest priority of cells to measure.
 
-    ``loads``: for each priority, the duration of one trial of all cells with this or a higher priority. Raises
-    BadInputError that names a sufficient budget if the requested data, files or phase length do not fit.
+    ``loads``: for each priority, the load of all cells of this or higher importance. Raises BadInputError, with a
+    sufficient budget, if the requested amounts do not fit.
     """
     asked_s = asked_phase_s(request, context)
     wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S)
@@ -106,9 +106,9 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
 def refuse_without_room(
     request: Request, room: tuple[int, int], team: int, further: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Raise BadInputError, with the largest values that fit, if requested data or files do not fit on the target.
+    """Raise BadInputError, with the largest values that fit, for requested data or files that exceed the space.
 
-    ``room``: maximum bytes and files of one plan. ``further``: more reasons to refuse, each with its remedy.
+    ``room``: maximum bytes and files of one plan. ``further``: reasons and remedies of other refusals.
     """
     most_bytes, most_files = room
     refused: list[tuple[str, str]] = []

@@ -17,7 +17,7 @@ from strakes.survey.analysis_warning_texts import warning
 
 # Seconds. Shorter phases are bursts that end before write-back, servers or devices reach a steady state.
 _BURST_S = 0.5
-# Minimum amount of data as a multiple of a server's memory: at most 50 % of it then fits into the server's cache.
+# Minimum data as a multiple of a server's memory, so that a server's cache holds at most 50 % of the data.
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 
@@ -43,9 +43,9 @@ def amounts_of(results: Results) -> str:
 
 
 def bursts(results: Results) -> dict[str, float]:
-    """Return the median seconds of each measurement whose phases are too short for a sustained rate.
+    """Return the median seconds of measurements whose phases are too short for a sustained rate.
 
-    Measurements that this node's page cache answers are left out, because they say nothing about the file system.
+    Measurements of this node's page cache are left out.
     """
     lengths = {
         cell.id: median([sample.elapsed_s for sample in samples])
@@ -91,10 +91,7 @@ def _short(results: Results) -> list[RunWarning]:
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
-    """Return a warning if phases moved less than twice the memory of a server, assumed to be as large as this node's.
-
-    A battery-backed cache may absorb even writes with fsync. Reads of recently written data come from memory.
-    """
+    """Return a warning if phases moved less than twice the memory of a server, assumed to equal this node's."""
     memory = int(facts.get("memory_bytes", 0))
     moving = [
         cell for cell in results.measured if cell.settings.get("operation") in ("write", "read") and not cell.is_side

@@ -113,7 +113,7 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
-# The first file creation rate of a run is reported as well if it is more than twice the highest later one.
+# Report the first file creation rate separately if it is more than twice the highest later rate.
 _FRESH = 2.0
 
 

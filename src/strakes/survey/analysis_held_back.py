@@ -1,4 +1,4 @@
-"""Find trials that ran under one common load limit, and the rates that this limit reduced."""
+"""Find trials with one common load limit, and the rates that this limit reduced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.stats.interval import median
 
-# A load limit counts as ineffective if it delayed the ranks for less than this share of their time.
+# Ignore a load limit that delayed the ranks for less than 2 % of their time.
 HELD_SHARE = 0.02
 
 
@@ -33,7 +33,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
 
 
 def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
-    """Return the number of trials stopped to protect other users, and the number of trials at reduced load.
+    """Return the number of trials that were stopped to protect other users, and of trials with a reduced load.
 
     >>> from strakes.runs.impact import Impact
     >>> gave_way([Visit(ended="yielded"), Visit(impact=Impact(share=0.5)), Visit()])

@@ -33,14 +33,14 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
     )
 
 
-# A server is slow if it moves less than 67% of the other servers' data per busy second. Equal disks differ by less.
+# A server is slow if it moves less than 67 % of the other servers' data per busy second.
 UNLIKE = 2 / 3
 
 
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
-    """Return slow server -> interval of the ratio of its bytes per busy second to the other servers'.
+    """Return, by slow server, the interval of its bytes per busy second relative to the other servers.
 
-    Servers that lack a counter are left out. All intervals together are correct with ``confidence`` (Bonferroni).
+    All intervals together hold with ``confidence`` (Bonferroni).
     """
     ratios: dict[str, list[float]] = {}
     for visit in visits:

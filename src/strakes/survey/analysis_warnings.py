@@ -86,7 +86,7 @@ def load_before(environment: Mapping[str, Any], busy: float | None = None) -> li
 
 
 def memory_warnings(results: Results) -> list[RunWarning]:
-    """Return the warnings on reads that memory answered, or may have answered. Every kind of run uses these."""
+    """Return the warnings on reads that came, or may have come, from memory."""
     return [*_file_system(results), *_cache(results)]
 
 
@@ -178,7 +178,7 @@ def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tupl
         counts = [sample.counters.get("devices", {}).get(device, {}).get("read_bytes", 0) for sample in samples]
         own = [(float(count), float(sample.data_read)) for count, sample in zip(counts, samples, strict=True)]
         return own, f"Device {device}"
-    # Counters of servers are read before and after a trial, so they count the reads of all phases of the trial.
+    # Server counters are read only before and after a trial, so they include all its phases.
     cell = figure.id.rsplit(":", 1)[0]
     reads = [seen for other in _measured(results) if other.id.rsplit(":", 1)[0] == cell for seen in _regular(other)]
     amounts = []
@@ -248,9 +248,9 @@ def unread_servers(run: Run) -> list[RunWarning]:
 
 
 def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
-    """Return each interruption once, with its latest known end and evictions.
+    """Return each interruption once, with its latest known state.
 
-    ``met``: interruptions observed during trials. ``later``: later observations of the same or other interruptions.
+    ``met``: interruptions during trials. ``later``: observations after the trials.
 
     >>> lasting, over = Interruption("mds.0", 0, None), Interruption("mds.0", 0, 5, evicted=True)
     >>> as_known_last([lasting, over], []) == as_known_last([lasting], [over]) == [over]
@@ -277,7 +277,7 @@ def _latest(before: Interruption, later: Interruption) -> Interruption:
 
 
 def hybrid_io(run: Run) -> Iterator[RunWarning]:
-    """Yield a warning on buffered calls that Lustre's hybrid I/O turns into direct I/O because of their size."""
+    """Yield a warning on buffered requests that are so large that Lustre's hybrid I/O makes them direct."""
     described = run.events_of(TargetDescribed)
     client: Mapping[str, str] = described[0].description.get("client", {}) if described else {}
     least = {}
@@ -311,7 +311,6 @@ def unsynced(run: Run, file_system: str) -> Iterator[RunWarning]:
 
 
 def _buffered(run: Run) -> list[tuple[str, TransferPhase | StreamPhase]]:
-    """Return the phases that move data through the page cache, each with the id of its measure."""
     return [
         (cell.measure_id(measure.suffix), phase)
         for cell in run.cells
@@ -359,7 +358,7 @@ def _values(layout: Layout) -> str:
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
-    """Return the reasons, by key, for measurements that were left out for lack of time."""
+    """Return the cells that were left out for lack of time, each with the reason."""
     runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
     return {
         event.cell: event.reason

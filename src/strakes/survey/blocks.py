@@ -41,7 +41,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
-    # Without --phase, a larger budget would lengthen the phases instead of adding trials.
+    # Without --phase, strakes would spend a larger budget on longer phases.
     phase = "" if request.amounts() else f" (with --phase {typed_seconds(phase_s)})"
     for cell in lacking:
         runs = schedule.runs(cell.key)
@@ -91,7 +91,7 @@ _REMOVAL_SHARE = 0.7
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
     """Measure the cells one after another, then remove the files unless --keep is given.
 
-    Return whether the run is complete. With --keep, it is incomplete, and can be resumed, until all files exist.
+    Return False if a resumed run can measure further cells.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]

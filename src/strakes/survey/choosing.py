@@ -36,14 +36,14 @@ from strakes.survey.verdicts import visit_s
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.workspace import Workspace
 
-# Length of a phase of the pilot as a share of the budget, and its maximum in seconds.
+# Length of a pilot phase as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of trials of the pilot measurement. The first one in a new directory is often slow. Time grows in proportion.
+# Number of pilot trials. The first trial in a new directory is often slow. Time grows in proportion.
 _PILOTS = 2
-# Number of trials to measure the overhead outside phases. One delayed trial of three does not change the median.
+# Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
-# Positions, in the order of expected duration, of three trials with the chosen amounts. One outlier has no effect.
+# Trials to check the chosen amounts with: positions in the order of expected duration.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Bytes and files of a practically unlimited file system.
 _AMPLE = 1 << 50
@@ -86,7 +86,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
 
 
 def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
-    """Return the measurements, and the length of phases in seconds: stored, or chosen after a pilot measurement."""
+    """Return the cells and the length of phases in seconds, as stored or as chosen after a pilot measurement."""
     if session.writer.run.cells:
         chosen = session.writer.run.events_of(AmountsChosen)[0]
         session.pilot = Pilot(**chosen.pilot)
@@ -134,7 +134,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
-    """Raise EnvironmentLacksError, with remedies, because the engine cannot run any requested phase."""
+    """Raise EnvironmentLacksError, with reasons and remedies, because every cell is skipped."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
         with_launcher(absence["remedy"])
@@ -200,10 +200,7 @@ def _piloted(session: Session, cell: Cell, expected_s: float = 0.0) -> Visit:
 
 
 def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
-    """Return the pilot's rates, reduced if trials with the chosen amounts take longer than these rates predict.
-
-    The memory of servers may absorb the short writes of the pilot faster than their disks can write.
-    """
+    """Return the pilot's rates, lowered if longer trials are slower: servers may first write to memory."""
     pilot = context.pilot
     phases_s = {
         cell.key: visit_s(cell, pilot, context.phase_s) - pilot.overhead_s

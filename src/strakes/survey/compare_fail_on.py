@@ -16,7 +16,7 @@ _REMEDY = "Write, for example, slower:5% or slower:5%,inconclusive. The words ar
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure. SLOWER and FASTER count only if the rate changed by ``at_least`` (a share)."""
+    """A verdict that counts as failure. ``at_least``: minimum change of the rate, as a share, for SLOWER and FASTER."""
 
     verdict: Verdict
     at_least: float = 0.0

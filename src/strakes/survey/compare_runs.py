@@ -32,7 +32,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import ALIKE_TIMES, alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Runnable processes per processor before a run, above which its rates are not trusted. At 2, each process gets 50 %.
+# Maximum number of runnable processes per processor before a trustworthy run. At 2, each process gets 50 %.
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
@@ -51,12 +51,11 @@ _Row = tuple[list[Measured], list[Measured]]
 
 
 def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factors: Sequence[str] = ()) -> Comparison:
-    """Return the comparison of runs B with runs A, for the measurements that did the same work.
+    """Return the comparison of runs B with runs A, over the measurements that did the same work.
 
-    Two single runs are compared round by round. In sets of runs, each run counts as one value, so that intervals
-    include the variation between runs. If A and B alternate in time, successive runs are compared (paired). ``margin``:
-    share up to which rates count as equal. ``factors``: settings that may differ. Raises BadInputError if a run is
-    given twice, if only some of the runs are imported, or if no measurement can be compared.
+    Two single runs are compared by their rounds. Sets of runs are compared by the median of each run, in pairs if A and
+    B alternate in time. ``margin``: share up to which rates count as equal. ``factors``: settings that may differ.
+    Raises BadInputError for runs that cannot be compared.
     """
     single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
@@ -209,7 +208,7 @@ def _withheld(
             command=like,
         )
         reasons.append(text)
-    freely = gettext("new runs of A and B, without --impact and --neighbour or at a quieter time")
+    freely = gettext("new runs of A and B at a quieter time, or without --impact and --neighbour")
     equally = gettext("equal amounts of work in both runs: {command}", command=like)
     return dict.fromkeys(limited, freely) | dict.fromkeys(unequal, equally), reasons, unequal
 

@@ -13,18 +13,17 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
-# Compared amounts of work differ at most by this factor. Their rates then differ far less than the margin of SAME.
+# Maximum ratio of compared amounts of work. This ratio changes rates far less than the margin of SAME.
 ALIKE_TIMES = 2.0
 
 
 def alike(
     a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
 ) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return the pairs of measurements that did the same work, and the others with their differences.
+    """Return the pairs of cells that did the same work, and the other cells with their differences.
 
-    Both of a pair have the same quantities and the same settings, except ``factors``. Their plans are equal, except for
-    keys in ``factors`` and, with ``any_amount``, the amounts of work. Raises BadInputError for an unknown factor, and
-    if two measurements of one run differ only in ``factors``.
+    ``factors``: settings that may differ within a pair. ``any_amount``: amounts of work may differ too. Raises
+    BadInputError if a factor is unknown, or if two cells of one run differ only in ``factors``.
     """
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)

@@ -12,11 +12,10 @@ from strakes.stats.ratios import Verdict
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """Verdict on one cell. ``ratio``: rate in B divided by rate in A (for times: time in A divided by time in B).
+    """Verdict on one cell. ``ratio``: rate in B divided by rate in A, or time in A divided by time in B.
 
-    ``low`` and ``high``: interval of the ratio, or None with too few runs. The comparison's confidence applies to the
-    intervals of all cells jointly. ``median_a`` and ``median_b`` are in ``unit``. ``grade``: "sure" or "alike". For
-    INCONCLUSIVE, it grades the ratio's direction: "likely", "leaning" or "".
+    ``low``, ``high``: interval of the ratio (None: too few runs). The intervals of all cells hold together. ``grade``:
+    grade of the verdict or, if INCONCLUSIVE, of the ratio's direction.
     """
 
     id: str
@@ -56,9 +55,10 @@ class Unlike:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of run B with run A. ``confidence`` applies to ``overall``, and to all ``cells`` together.
+    """Comparison of run B with run A.
 
-    ``differs``: differences of machine, versions and target, as text. ``caution``: reasons to distrust the verdicts.
+    ``confidence``: applies to the ``overall`` interval, and to the intervals of all ``cells`` together. ``differs``:
+    differences of machine, versions and target. ``caution``: reasons to distrust the verdicts.
     """
 
     a: Mapping[str, Any]

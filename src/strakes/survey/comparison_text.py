@@ -14,7 +14,7 @@ from strakes.survey.comparison import CellVerdict, Comparison, Overall
 
 _DIRECTIONS = {"likely": ("likely SLOWER", "likely FASTER"), "leaning": ("leaning to SLOWER", "leaning to FASTER")}
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
-# Maximum number of printed measurements that cannot be compared, so that all fits a screen.
+# Maximum number of printed measurements that cannot be compared.
 _MOST_LINES = 8
 
 

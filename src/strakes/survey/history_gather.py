@@ -25,9 +25,9 @@ _FIGURES = ("B/s", "op/s", "s")
 def gather(
     store: Store, name: str = "", target: str = "", left_out: Callable[[StrakesError], None] = lambda _: None
 ) -> list[History]:
-    """Return the histories of repeated measurements: at least two runs with the same fingerprint.
+    """Return the histories of measurements that at least two runs with the same fingerprint contain.
 
-    ``name``: name of the run (survey, transfer-size …). Damaged runs are skipped; ``left_out`` receives their errors.
+    ``name``: name of the runs, such as transfer-size. ``left_out``: called with the error of each damaged run.
     """
     groups: dict[str, list[tuple[RunSummary, Run]]] = {}
     for summary in store.runs():

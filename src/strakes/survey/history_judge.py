@@ -1,6 +1,6 @@
 """Find level shifts in the medians of repeated runs.
 
-``error`` bounds the probability that any series gets a false shift, even if successive runs are autocorrelated.
+``error``: maximum probability of any false level shift, also for autocorrelated runs.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ class RunChange:
 class HistorySeries:
     """Medians of one measurement in successive runs, with a verdict.
 
-    ``amount``: work of these runs as text, if other runs did another amount. ``seen_from``: smallest lasting rise, as a
-    share of the level, that is detected with a power of 80 % if it begins in the middle of the series. The noise is
-    taken as log-normal, so a fall has the same size on a logarithmic scale.
+    ``amount``: work of these runs, if other runs did a different amount. ``seen_from``: smallest lasting rise, as a
+    share of the level, that is detected with a power of 80 %.
     """
 
     cell: str
@@ -70,7 +69,7 @@ class HistorySeries:
 class History:
     """All repetitions of one measurement, oldest first.
 
-    ``left_out``: runs that no other run can be compared with, because their amounts of work differ.
+    ``left_out``: runs whose amounts of work differ from those of all other runs.
     """
 
     fingerprint: str

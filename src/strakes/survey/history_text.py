@@ -16,7 +16,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _UNDECIDED = "INCONCLUSIVE"
 _ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
-# Maximum numbers of printed series, without a change and undecided, so that a history fits 24 lines.
+# Maximum numbers of printed series: unchanged ones, and undecided ones.
 _MOST_STEADY_LINES = 12
 _MOST_UNDECIDED_LINES = 5
 
@@ -74,7 +74,7 @@ def _line(series: HistorySeries, width: int) -> str:
         line += show(series.points[-1].median, series.unit)
         if (rise := series.seen_from) is None:
             return line
-        # The detectable shift is symmetric on a logarithmic scale: a rise by s corresponds to a fall by s / (1 + s).
+        # On a logarithmic scale, a rise by s corresponds to a fall by s / (1 + s).
         fall = rise / (1 + rise)
         return f"{line} (a rise by {100 * rise:.2g} % or a fall by {100 * fall:.2g} % would probably have been found)"
     last = series.changes[-1]

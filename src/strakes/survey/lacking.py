@@ -1,4 +1,4 @@
-"""Leave out phases that the engine cannot run, because it lacks their interface (MPI-IO, for example)."""
+"""Leave out phases whose I/O interface, such as MPI-IO, the engine lacks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the measurements without phases that the engine cannot run, and the skipped phases with reasons.
+    """Return the cells without phases that the engine cannot run, and these phases with reasons.
 
-    ``absent``: I/O interfaces that the engine lacks, from its first message.
+    ``absent``: I/O interfaces that the engine lacks.
     """
     kept: list[Cell] = []
     skipped: list[SkippedCell] = []

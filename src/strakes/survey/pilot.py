@@ -64,10 +64,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot's rates; rates of creating and removing files are reduced by ``seconds`` of write-back.
-
-    A slow device may need far longer to write files back than the page cache needs to create them.
-    """
+    """Return the pilot's rates, with ``seconds`` of write-back counted in rates of creating and removing files."""
     share = 1 / (1 + seconds * pilot.creates_per_s / files)
     creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)
     return replace(pilot, creates_per_s=creates_per_s, removes_per_s=share * pilot.removes_per_s)

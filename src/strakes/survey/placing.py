@@ -17,7 +17,7 @@ from strakes.targets.description import Layout
 # Maximum wait until directories have moved to their metadata targets: in seconds, and as a share of the budget.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Share of the budget for placing directories on metadata targets. Twice this share leaves too little for measurements.
+# Share of the budget after which directories of less important cells are not placed on metadata targets.
 _PLACING_SHARE = 0.15
 
 
@@ -57,9 +57,9 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the measurements whose directories can be put on the required metadata targets, and create these.
+    """Create the directories of cells on their metadata targets, and return the cells for which this succeeded.
 
-    Placing one can take a second, so less important ones get a share of the budget. Raises BadInputError for none.
+    Less important cells are left out if placing takes too long. Raises BadInputError if no cell is left.
     """
     refused: dict[str, str] = {}
     kept = []

@@ -32,26 +32,25 @@ from strakes.targets.description import Description, Striping
 
 # Maximum share of the free space that strakes ever fills.
 FREE_SHARE = 0.8
-# Maximum share of the free space that strakes fills by default. On XFS, writes of 1 MiB were four times slower if
-# several plans in a row each filled 70 % of the space. One such plan, and plans that filled 20 %, were not slower.
+# Default maximum share of the free space to fill. On XFS, writes of 1 MiB were four times slower if several plans in a
+# row each filled 70 % of the space, but not at 20 %.
 CHOSEN_SHARE = 0.25
 # Maximum data of a plan as a share of the available memory, because the page cache holds the data.
 MEMORY_SHARE = 0.25
-# Share of the memory for data on tmpfs and ramfs, where they occupy memory twice.
+# Maximum data on tmpfs and ramfs as a share of the available memory. Data occupy memory twice there.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Optimistic rates, in bytes and files per second. A request that exceeds the budget even at these rates is refused.
 _FAST = Pilot(1e9, 1e9, 1e5)
-# Seconds of a trial outside its phases: 0 s to refuse only what is impossible, 0.1 s in the proposed remedy.
+# Assumed seconds of a trial outside its phases: to refuse a request, and to propose a budget.
 _BESIDE_PHASES_S = (0.0, 0.1)
-# Multiple of the planned phase length. Time-limited phases end after 3, so a longer trial has a fixed amount of work.
+# Minimum length of a trial with fixed work, in planned phases. Time-limited phases end after 3 times their length.
 _OUTSIZED = 4.0
-# Share of the budget for trials with a time limit, if others have fixed work. With twice, the others get no time.
+# Share of the budget for time-limited trials. Twice the share would leave no time for trials with fixed work.
 _SHARE_BESIDE_OUTSIZED = 0.5
-# Longest phase of a study, in seconds. On CephFS, rates of 2 s and of 0.9 s scattered
-# alike between blocks (14 and 13 %), so longer phases only leave time for fewer blocks.
+# Longest phase of a study, in seconds. On CephFS, phases of 2 s and of 0.9 s scattered equally (14 and 13 %).
 _LONGEST_PHASE_S = 1.0
 
 
@@ -60,7 +59,7 @@ def limits(
 ) -> tuple[int, int]:
     """Return the maximum bytes and files that one trial may create in the directory.
 
-    ``stated``: the user gave the amounts, so only the free space limits them. Raises BadInputError if it is too small.
+    ``stated``: the user gave the amounts. Raises BadInputError if the directory has too little free space.
     """
     in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
     share = MEMORY_SHARE_IN_MEMORY if in_memory else MEMORY_SHARE
@@ -231,9 +230,9 @@ def why_left_out(context: Context) -> str:
 
 
 def _through_libcephfs(cell: Cell) -> Cell:
-    """Return a metadata cell changed to use libcephfs instead of the mount, without its phases with fsync.
+    """Return a cell with libcephfs instead of the mount, or unchanged if it moves data or needs fsync.
 
-    Cells that move data are unchanged, because caches of libcephfs cannot be dropped. So are cells that need fsync.
+    Cells that move data keep the mount, because caches of libcephfs cannot be dropped.
     """
     phases = [phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase) and not phase.fsync]
     names = {phase.name for phase in phases}

@@ -20,16 +20,14 @@ from strakes.targets.command import Servers
 
 @dataclass(frozen=True)
 class Request:
-    """Request for a survey or for one study. ``full``: measure every level of the study's factors.
+    """Request for a survey or for one study.
 
-    ``resume``: continue the newest unfinished run with the same fingerprint. ``against``: a second file system,
-    measured alternately with the first. ``beside``: further directories; ranks are assigned round-robin to
-    ``directory`` and ``beside``. ``like``: a run whose plans are used unchanged. ``files``: number of files of each
-    metadata phase, and of a population at its end. ``data_per_rank``: bytes of each rank in each data phase.
-    ``phase_s``: seconds of each phase. strakes chooses ``files``, ``data_per_rank`` and ``phase_s`` that are None.
-    ``libcephfs``: bypass the mount for metadata operations, so that each rank is a client. ``visit``: function that
-    runs a trial, for studies that interrupt the service. ``impact``: load limit. ``neighbour_s``: maximum 99th
-    percentile of other users' latencies, in seconds. ``whole_budget_s``: the user's budget, if this run is a part.
+    ``full``: measure every level of the study's factors. ``resume``: continue the newest unfinished run with the same
+    fingerprint. ``against``: second file system, measured alternately. ``beside``: further directories, to which ranks
+    are assigned round-robin. ``like``: run whose plans are reused. ``files``, ``data_per_rank``, ``phase_s``: requested
+    files, bytes and seconds of a phase (None: strakes chooses). ``libcephfs``: metadata operations bypass the mount.
+    ``visit``: runs a trial in studies that interrupt the service. ``neighbour_s``: maximum 99th percentile of other
+    users' latencies. ``whole_budget_s``: the user's budget, of which this run is a part.
     """
 
     kind: str
@@ -91,7 +89,7 @@ class Request:
         return against | ({"beside": beside} if beside else {})
 
     def options(self, found: Path | None = None) -> dict[str, object]:
-        """Return the options of the request, to be stored in the run. ``found``: as for :meth:`fingerprint`."""
+        """Return the options to store in the run. ``found``: the directory with all links resolved, if known."""
         return {
             "fingerprint": self.fingerprint(found),
             "studies": [study.name for study in self.studies],
@@ -116,7 +114,7 @@ class ProgressDisplay(Protocol):
         """Show the current measurement, the completed share (0 to 1), and the preliminary results."""
 
     def resumed(self, spent_s: float) -> None:
-        """Count the seconds that the run took before it was interrupted."""
+        """Add the seconds that the run took before it was interrupted."""
 
     def note(self, text: str) -> None:
         """Show a sentence that stays on the screen."""

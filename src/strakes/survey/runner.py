@@ -27,7 +27,7 @@ from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# Seconds of the shortest possible run, which does almost no work.
+# Minimum budget in seconds for a pilot, one measurement and the report.
 _LEAST_S = 5.0
 
 

@@ -22,18 +22,18 @@ from strakes.survey.verdicts import Verdict
 
 # Expected duration of a first trial, as a multiple of the duration of its phases.
 _FIRST_GUESS = 2.0
-# Maximum number of trials of a cell. With 60, the interval of a median is a quarter as wide as with 5.
+# Maximum number of trials of a cell. 60 trials make the interval of a median a quarter as wide as 5 trials.
 MOST_RUNS = 60
-# Number of rounds of trials between two late interim analyses. Twice the number adds up to 5 rounds.
+# Number of rounds of trials between two late interim analyses. Twice the number can add 5 rounds.
 _LOOK_EVERY = 5
 
 
 class Schedule:
-    """Decides which measurements are repeated next, in rounds (blocks) of random order.
+    """Decides which cells are measured next, in rounds (blocks) of random order.
 
-    A measurement (cell) is open while a question about it is not answered. Without questions, it is open until its
-    interval is as narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of selected
-    questions are open. ``visits_s``: expected seconds of a cell's first trial, by cell.
+    A cell is open until all questions about it are answered or, without questions, until its interval reaches
+    ``precision`` (relative half-width). ``verdicts``: if given, only cells of selected questions are open.
+    ``visits_s``: expected seconds of a cell's first trial.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class Schedule:
             self._durations_s[visit.cell].append(visit.elapsed_s)
 
     def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
-        """Count the latest trial. If its load limit is new, count only the ``visits`` under that limit."""
+        """Count the latest trial. After a change of the load limit, count only trials with the new limit."""
         if visit.impact == self.limit:
             self.record(visit)
         else:
             self.under(visit.impact, visits)
 
     def under(self, limit: Impact, visits: Sequence[Visit]) -> None:
-        """Count only the trials among ``visits`` that ran with this load limit."""
+        """Set the load limit, and count only the trials among ``visits`` that had this limit."""
         if limit == self.limit:
             return
         self.limit = limit
@@ -88,7 +88,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """Make an interim analysis if one is due. Stop measuring the cells of questions that it answers."""
+        """Make an interim analysis if one is due. Stop measuring the cells of answered questions."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = list(self._cells.values())
@@ -147,11 +147,7 @@ class Schedule:
         ]
 
     def plan(self, remaining_s: float) -> None:
-        """Select further questions to answer, while the remaining time suffices for their trials.
-
-        The first call plans ``WANTED_BLOCKS`` trials of each cell. In later calls, cells of no selected question need
-        ``FEWEST_BLOCKS`` trials. The others need ``WANTED_BLOCKS``, or ``FEWEST_BLOCKS`` for a postponed question.
-        """
+        """Select further questions, as long as the remaining time suffices for their trials."""
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         for index, verdict in enumerate(self._verdicts):
             if index in self.planned:
@@ -192,8 +188,7 @@ class Schedule:
     def fit(self, remaining_s: float) -> list[Cell]:
         """Drop the least important cells until the remaining time suffices for the others. Return the dropped cells.
 
-        Cells of priority 1 are never dropped, because even a few of their runs are useful. With ``verdicts``, the last
-        selected questions are postponed instead, so that the others reach the first interim analysis.
+        Cells of priority 1 are never dropped. With ``verdicts``, the last selected questions are postponed instead.
         """
         dropped: list[Cell] = []
         if self._verdicts:
@@ -218,6 +213,6 @@ class Schedule:
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def lacking(self) -> list[Cell]:
-        """Return the measurements with too few trials for a comparison, except those that always failed."""
+        """Return the cells with too few trials for a comparison. Cells whose trials all failed are left out."""
         failed = {key for _, key in self._visited if not self.runs(key)}
         return [cell for key, cell in self._cells.items() if self.runs(key) < FEWEST_COMMON and key not in failed]

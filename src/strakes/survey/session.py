@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 # A hanging plan is stopped after 20 times its expected duration in seconds, but not before 60 s.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Seconds between a fail-over and the next plan. File systems record the end of a fail-over in whole seconds.
+# Pause after a fail-over, in seconds: file systems record the end of a fail-over in whole seconds.
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# Time limit of a trial in runs with a small budget: multiple of the budget, and minimum in seconds.
+# With a small budget, a trial may take this multiple of the budget, and at least this number of seconds.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 BESIDE = "beside"
-# Minimum pause between searches of the directory for other strakes runs: in seconds, and in durations of a search.
+# Minimum pause between searches for other strakes runs: in seconds, and as a multiple of a search's duration.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
@@ -47,7 +47,8 @@ _LOOK_SHARE = 100.0
 class Session:
     """State of a run in progress.
 
-    Keys of ``sides``: "" for the measured file system, "against" for a second one, ``BESIDE`` with a number for others.
+    Keys of ``sides``: "" for the measured file system, "against" for a second one, ``BESIDE`` and a number for further
+    directories.
     """
 
     request: Request
@@ -72,7 +73,7 @@ class Session:
 
     @property
     def target(self) -> Target:
-        """The measured file system. ``sides`` also has the second file system of a comparison."""
+        """The measured file system."""
         return self.sides[""].target
 
     def elapsed_s(self) -> float:
@@ -85,7 +86,7 @@ class Session:
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
-    """Execute one trial, store its samples, and return it as a record.
+    """Execute one trial, store its samples, and return its record.
 
     ``ended`` is "yielded" if the trial was stopped to protect other users. After a fail-over, the trial is repeated.
     Raises MeasurementError if the file system fails, StoppedForOthersError if even the smallest load disturbs others.
@@ -150,7 +151,7 @@ def shortest_limit_s(request: Request) -> float:
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory.
 
-    ``when``: "before", "meanwhile" or "after" the measurement. "meanwhile" searches only some time after a search.
+    ``when``: "before", "meanwhile" or "after" the measurement. With "meanwhile", calls soon after a search are ignored.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:
@@ -181,7 +182,7 @@ def note_trouble(session: Session, when: str) -> None:
 
 
 def note_ends(session: Session) -> None:
-    """Record fail-overs and other interruptions that have not ended with their trial."""
+    """Record the ends of server interruptions that outlasted their trial."""
     lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
     for side in session.sides.values() if lasting else ():
         known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)

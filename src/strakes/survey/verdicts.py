@@ -26,8 +26,7 @@ class Verdict:
     cells: tuple[str, ...]
 
 
-# Share of the budget above which the trials of one measurement are postponed. With 0.2, five large files would use up
-# the budget. With 0.05, five-minute runs would leave out data of 64 MiB.
+# Trials of one cell are postponed if they need more than this share of the budget.
 _LARGE_SHARE = 0.1
 
 
@@ -40,8 +39,8 @@ def verdicts_of(
 ) -> list[Verdict]:
     """Return the questions and claims that the measurements can decide, most important first.
 
-    First come claims, and comparisons of a question's first option with its last. Comparisons of all options follow,
-    and then options whose trials take a large share of the budget. Within each group, studies alternate.
+    First come claims, and each question's first option against its last. Comparisons of all options follow, and at the
+    end options with long trials. Studies alternate.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)
@@ -116,9 +115,9 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
 
 
 def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0) -> list[float]:
-    """Return the budgets in seconds that suffice for the first question, for the first two, and so on.
+    """Return the budgets, in seconds, for the first question, for the first two questions, and so on.
 
-    ``prepared_s``: seconds that the preparation of the run has taken.
+    ``prepared_s``: seconds already spent on the preparation.
     """
     seen: set[str] = set()
     spent_s, budgets = 0.0, []
@@ -130,9 +129,9 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
 
 
 def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: Collection[int]) -> dict[str, str]:
-    """Return two budgets for each study: for its next open question, and for all its open questions.
+    """Return, by study, the ``--budget`` for the next open question and for all open questions.
 
-    ``budgets``: result of :func:`budgets_of`. ``left``: indices of the open questions.
+    ``budgets``: sufficient budget for each question. ``left``: indices of the open questions.
     """
     open_: dict[str, list[str]] = {}
     for index in sorted(left):

@@ -49,11 +49,11 @@ def judge(
     figures: Sequence[FigureLevels],
     command: str = "",
 ) -> tuple[Answer, ...]:
-    """Return a verdict on each required value.
+    """Return a verdict on each requirement.
 
-    A rate is a PASS if the lower end of its interval reaches the required rate. It is a FAIL if the upper end is lower,
-    and more clients or ranks cannot help. ``figures``: series of measured rates, to extrapolate to other numbers of
-    clients. ``command``: command that measures all required values.
+    A rate is a PASS if the lower end of its interval reaches the requirement. It is a FAIL if the upper end is below
+    the requirement and more clients or ranks would not raise it. ``figures``: series of rates to extrapolate from.
+    ``command``: measures all required values.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     capacity = from_record(_Capacity, facts)

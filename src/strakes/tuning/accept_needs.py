@@ -35,7 +35,7 @@ _TOP_KEYS = ("title", "need")
 
 @dataclass(frozen=True)
 class Need:
-    """One requirement. ``at_least``: required files, bytes, clients, B/s or operations per second, by its kind."""
+    """One requirement. ``at_least``: its amount in files, bytes, clients, B/s or operations per second."""
 
     name: str
     kind: Kind

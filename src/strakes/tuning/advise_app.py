@@ -21,16 +21,16 @@ Operation = Literal["write", "read"]
 # How ranks share files. same: every rank reads the whole file. gathered: rank 0 does the I/O of all ranks.
 Files = Literal["per-process", "shared", "same", "gathered"]
 
-# Interfaces with collective and independent calls. ADIOS2 always merges requests.
+# Interfaces with collective and independent calls.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _TOLERATED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class AppPhase:
-    """One phase of I/O: one kind of data that the application reads or writes.
+    """One phase of I/O, which reads or writes one kind of data.
 
-    ``data_bytes``: data of each rank. ``share``: share of the phase in the I/O time or in all data, or None.
+    ``data_bytes``: bytes of each rank. ``share``: share of all I/O time or of all data (None: unknown).
     """
 
     name: str
@@ -43,13 +43,13 @@ class AppPhase:
 
     @property
     def usual_record(self) -> int:
-        """Bytes of one call: the first of ``record_bytes`` or, if that is empty, all data of a rank."""
+        """Bytes of a typical call (default: all data of a rank)."""
         return self.record_bytes[0] if self.record_bytes else self.data_bytes
 
 
 @dataclass(frozen=True)
 class App:
-    """Description of an application's I/O. ``grouping``: maximum number of ranks that share a writer."""
+    """Description of an application's I/O. ``grouping``: maximum number of ranks whose data one rank writes."""
 
     title: str
     interface: Interface

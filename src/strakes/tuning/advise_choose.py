@@ -22,7 +22,7 @@ from strakes.tuning.advise_app import App, AppPhase, Operation
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# Maximum ratio of a file's size to the nearest measured file size. Beyond it, no stripe count is advised.
+# Maximum ratio of a file's size to the nearest measured file size for advice on stripe counts.
 _LIKE_TIMES = 8.0
 # Usual stripe size of publication S1. The striping study varies the stripe count at this size.
 _USUAL_STRIPE_BYTES = 1 << 20
@@ -32,8 +32,8 @@ _USUAL_STRIPE_BYTES = 1 << 20
 class Choice:
     """One recommended setting for one I/O phase of an application.
 
-    ``gain``: interval of the rate with this value divided by the rate with the present value, or None if no gain is
-    proven. ``surer``: command that would make the answer more certain, or "".
+    ``gain``: interval of the ratio of the rates with the recommended and the present value (None: no proven gain).
+    ``surer``: command for a more certain answer.
     """
 
     phase: str
@@ -48,9 +48,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A setting that cannot be recommended without a further measurement, ``needs``.
+    """A setting that only a further measurement can recommend.
 
-    ``times``: budget for this measurement as a multiple of the analysed run's budget, or 0 for the default.
+    ``needs``: this measurement. ``times``: its budget as a multiple of the analysed run's budget (0: default budget).
     """
 
     phase: str
@@ -100,7 +100,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
     for place, unknown in enumerate(unknowns):
         budget = f" --budget {typed_seconds(unknown.times * budget_s, up=True)}" if unknown.times else ""
         unknowns[place] = replace(unknown, needs=unknown.needs.replace(" DIR", f" {directory}") + budget)
-    # Files keep their layout, so reads and writes have the same one.
+    # Reads and writes of a file have the same layout.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
@@ -269,7 +269,7 @@ def _more(answer: Answer, command: str) -> tuple[str, float]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return the best stripe count for each measured file size. The counts never decrease with the size."""
+    """Return the best stripe count by measured file size, raised so that counts never decrease with the size."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
@@ -277,8 +277,7 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
         probe = AppPhase("", operation, "per-process", int(size))
         outcome = _level(results, probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
-            # A later component of a Lustre progressive layout that has fewer stripes leaves targets of earlier
-            # components unused.
+            # A Lustre progressive layout leaves targets unused if a later component has fewer stripes.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
             classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

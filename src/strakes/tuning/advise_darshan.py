@@ -22,7 +22,7 @@ from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
-# Darshan's modules that count bytes and time. Only MPI-IO's calls are counted twice: as MPI-IO, and as POSIX or DFS.
+# Darshan's modules with bytes and times. Darshan counts calls of MPI-IO a second time, as POSIX or DFS.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
 _COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
 # Darshan counts calls in classes of sizes. Each class is represented by its largest size in bytes.
@@ -42,10 +42,11 @@ _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # Rank number of a record with sums over all ranks, which Darshan writes for a file that all ranks share.
 _ALL_RANKS = -1
-_MOST_READ_S = 300.0  # Time limit for reading a log in seconds. Reading a damaged log may never end.
 # Memory limit for reading. An intact log needs less than 1 GiB; a damaged log may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-_SMALL_SHARE = 0.02  # Share of all data below which a phase is omitted from the description of the application.
+# Share of all data below which a phase is omitted from the description of the application.
+_SMALL_SHARE = 0.02
+_MOST_READ_S = 300.0  # Time limit for reading a log in seconds. Reading a damaged log may never end.
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,10 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """The facts that a Darshan log contains.
+    """Facts from a Darshan log.
 
-    ``modules``: modules with records. ``records``: module that counts bytes -> its records of files. ``partial``:
-    modules that missed some files because Darshan's memory for them was full.
+    ``modules``: modules with records. ``records``: file records by module. ``partial``: modules whose memory was too
+    small for all files.
     """
 
     program: str
@@ -87,7 +88,7 @@ class LogFacts:
 
     @property
     def io_s(self) -> float:
-        """Seconds of I/O of the slowest rank, an upper limit of what a faster file system can save."""
+        """Seconds that the slowest rank spent in I/O."""
         slowest_s = (_slowest_rank_s(self.of(*names)) for names in (_SYSTEM_MODULES, ("MPI-IO", "STDIO")))
         return min(self.run_s, max(slowest_s))
 
@@ -112,7 +113,7 @@ class LogFacts:
         )
 
     def posix(self, *, of_mpiio: bool) -> tuple[FileRecord, ...]:
-        """Return POSIX's records of the files that MPI-IO also accessed or, without ``of_mpiio``, of all others."""
+        """Return POSIX's records of files that MPI-IO also accessed (``of_mpiio``), or of all other files."""
         files = {record.file for record in self.of("MPI-IO")}
         return tuple(record for record in self.of("POSIX") if (record.file in files) == of_mpiio)
 
@@ -153,7 +154,7 @@ def read_log(path: Path) -> LogFacts:
     if not path.is_file():
         remedy = "Give a file written by Darshan (NAME.darshan)."
         raise BadInputError("the Darshan log does not exist", where=str(path), remedy=remedy)
-    # BLAS reserves address space for each thread, and the child's address space is limited. Use one thread.
+    # BLAS reserves address space for each thread, and the child's address space is limited.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
@@ -266,8 +267,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     Raises BadInputError for a log without reads and writes.
     """
     interface = _interface(facts.modules)
-    # With MPI-IO or a library above it, Darshan's POSIX counters show the calls of the aggregators, not those of the
-    # application.
+    # Below MPI-IO, Darshan's POSIX counters show the calls of aggregators, not of the application.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
     other = facts.posix(of_mpiio=False) if by_library else ()
     records = (*facts.of("MPI-IO", "STDIO"), *other) if by_library else facts.of(*_SYSTEM_MODULES)

@@ -73,7 +73,7 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
     last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
-    # Lustre replaces a stripe size that does not divide the end of its component, so round each end down to a multiple.
+    # Lustre replaces a stripe size that does not divide the end of its component.
     ends = [size_class.file_bytes // STRIPE_UNIT_BYTES * STRIPE_UNIT_BYTES for size_class in last]
     counts = [size_class.stripe_count for size_class in (*last, classes[-1])]
     parts = (

@@ -22,9 +22,9 @@ _SHARED_DATA = "/usr/local/share:/usr/share"
 def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None = None) -> Run:
     """Return the stored run on which advice is based.
 
-    The first that exists: ``wanted`` (an id or a file), $STRAKES_PORTRAIT, the user's newest survey or study, the run
-    that the site published. ``answers``: condition for the user's run; if no run meets it, the newest run is used.
-    Raises BadInputError if no run exists.
+    In order of preference: ``wanted`` (an id or a file), $STRAKES_PORTRAIT, the user's newest survey or study that
+    meets the condition ``answers``, the user's newest one, the run that the site published. Raises BadInputError if no
+    run exists.
     """
     store = Store()
     if wanted is not None:

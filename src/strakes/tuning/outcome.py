@@ -32,7 +32,7 @@ _WHAT: Mapping[str, What] = {
     offers.FILES: "files",
 }
 
-# Ratio of the best to the present rate. If a larger one is possible, the runs are too noisy for a conclusion.
+# If the best rate may exceed the present rate by more than this factor, the runs are too noisy to conclude.
 _LOOSE_TIMES = 1.5
 
 
@@ -82,14 +82,14 @@ class TuningOutcome:
 
     @cached_property
     def most_possible(self) -> float:
-        """Upper limit of the gain that any setting can have over the present setting, as a ratio of rates."""
+        """Upper confidence limit of the best rate divided by the present rate."""
         upper = (1 + self.search.rules.confidence) / 2
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0
         return max(self.search.most_possible(upper), fresh)
 
     def visits_of(self, point: Point) -> list[Visit]:
-        """Return the successful trials of a setting: from the final comparison or, without one, all."""
+        """Return the successful trials of a setting. Trials of the final comparison replace earlier trials."""
         settings = self.search.space.settings(point)
         own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own

@@ -157,13 +157,13 @@ class _Session:
         self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)
 
 
-_PROCESSOR_RANKS = 4  # Maximum number of ranks per processor in a trial.
-# Assumed number of trials in a search, and assumed duration of a trial divided by the duration of its phases.
+# Assumed number of trials in a search, and ratio of a trial's duration to the duration of its phases.
 _TRIALS, _OVERHEAD = 100, 1.6
+_PROCESSOR_RANKS = 4  # Maximum number of ranks per processor in a trial.
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
-# Minimum number of calls of each rank in a trial. With four, one call takes at most 25 % of the trial.
+# Minimum number of calls per rank in a trial. With four, one call takes at most 25 % of the trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 _PATIENCE_TIMES = 3.0  # Time limit of a phase, as a multiple of its planned duration.
@@ -172,7 +172,7 @@ _PATIENCE_TIMES = 3.0  # Time limit of a phase, as a multiple of its planned dur
 def look(
     app: App, site: Site, hello: Hello, launch: Launch, budget_s: float
 ) -> tuple[Abilities, TrialSize, Mapping[str, Any], tuple[str, ...]]:
-    """Probe the directory. Return its abilities, suitable trial sizes, facts, and why some interfaces do not work."""
+    """Probe the directory. Return what the system offers, the trial size, facts, and why interfaces do not work."""
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None
     if launch.launcher != "local":

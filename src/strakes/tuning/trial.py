@@ -110,7 +110,7 @@ class Bench:
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
-    """Return the seconds per byte of each phase in the default setting's first trial, or {} without such a trial."""
+    """Return the seconds per byte of each phase in the first trial of the default setting, or {} if unknown."""
     default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
     return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
 
@@ -132,7 +132,7 @@ def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) 
 
 
 def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
-    """Return the stored search space and trial size of a search, or None if the run has none."""
+    """Return the search space and trial size that a run has stored, or None for a run without a search."""
     stored = next(iter(run.events_of(SpaceSearched)), None)
     if stored is None:
         return None

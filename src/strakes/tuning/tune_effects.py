@@ -1,8 +1,7 @@
-"""Effect of each setting on the rate, estimated by the model of all runs before the final comparison.
+"""Effects of settings on the rate, estimated by the model of all runs before the final comparison.
 
-The total effect of a setting is the mean variance that remains when all other settings are fixed, divided by the total
-variance (Saltelli et al., Global Sensitivity Analysis, 2008, 4.5). Two levels are compared only in combinations that
-the constraints allow for both.
+The total effect of a setting is E[Var(rate | all other settings)] / Var(rate) (Saltelli et al., Global Sensitivity
+Analysis, 2008, 4.5). Two levels are compared only in combinations that the constraints allow for both.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array
 
-MATTERS_SHARE = 0.05  # Minimum share of the variance of the rates that an important setting causes.
+# Minimum share of the variance of rates that makes a setting important.
+MATTERS_SHARE = 0.05
 _DRAWS = 200  # Number of posterior samples: the standard error of a share is at most 3.5 %. Time grows in proportion.
 
 

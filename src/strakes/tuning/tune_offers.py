@@ -36,10 +36,10 @@ _DIRECT_UNIT = 4 * KIB
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a system offers to a search: interfaces, ranks and layouts.
+    """What a system offers to a search.
 
-    ``ranks``: ranks of a trial on each node. ``data_bytes``: largest transfer to try. ``interfaces``: those that work.
-    ``layout``: present layout of new files, or None if unknown (then no layouts are tried).
+    ``ranks``: ranks of a trial on each node. ``data_bytes``: largest transfer to try. ``interfaces``: working ones.
+    ``layout``: present layout of new files (None: unknown, so layouts are not varied).
     """
 
     ranks: int
@@ -71,7 +71,7 @@ def offers(app: App, able: Abilities) -> SearchSpace:
 
 
 def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
-    """Return the space with only the levels in ``only``. If they exclude a default, the first level becomes default."""
+    """Return the space with only the levels in ``only``. The first remaining level replaces an excluded default."""
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))
@@ -96,7 +96,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
 
 
 def _interfaces(app: App, able: Abilities) -> Factor:
-    # Libraries above MPI-IO, such as HDF5, choose their own calls. Users can only request O_DIRECT.
+    # Libraries above MPI-IO, such as HDF5, choose their own calls, but users can request O_DIRECT.
     suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
     return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
 

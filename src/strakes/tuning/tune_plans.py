@@ -15,7 +15,7 @@ from strakes.targets.lustre_layouts import layout_from
 from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
-# Bytes per request of writes that only create the files for later reads and are not measured.
+# Bytes per request of unmeasured writes, which create the files to read.
 _MADE_WITH_BYTES = 1 << 20
 
 

@@ -47,7 +47,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """Shares of the budget at which stages end, trials per block, and maximum numbers of finalists and final runs."""
+    """Ends of stages as shares of the budget, trials per block, and maximum numbers of finalists and final runs."""
 
     confidence: float = 0.9
     screen_until: float = 0.2
@@ -66,13 +66,13 @@ class Confirmation:
     runs: int
 
 
-# Space-filling design: weights of repeated levels and of chance, relative to the distance between settings.
+# Weights in the space-filling design: of repeated levels, and of chance.
 _USED, _CHANCE = 0.5, 0.3
 # A setting is measured further while it is the best one in at least this share of posterior samples.
 _STAYS_SHARE = 0.02
-_DRAWS = 400  # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
-# Maximum number of settings in a posterior sample; larger spaces are sampled. Twice takes eight times as long.
+# Maximum number of settings in a posterior sample. Twice the number takes eight times as long.
 _MOST_DRAWN = 700
+_DRAWS = 400  # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
 
 
 @dataclass
@@ -94,9 +94,9 @@ class Search:
         self.told.append(observation)
 
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
-        """Return the next block of trials in the order to run them, or an empty list if the search has ended.
+        """Return the next block of trials in the order to run them. An empty list ends the search.
 
-        ``spent``: share of the budget used so far. ``cost``: function that estimates the share that a trial needs.
+        ``spent``: share of the budget used so far. ``cost``: function that returns the share that a trial needs.
         """
         stage = self._stage(spent)
         generator = np.random.default_rng([self.seed, self.blocks])
@@ -138,17 +138,14 @@ class Search:
 
     @property
     def gain(self) -> Estimate | None:
-        """Return the best setting's rate divided by the default's rate, from the runs that confirm it.
-
-        None before these runs, or if the default is the best setting.
-        """
+        """Return the best setting's rate divided by the default's in the final comparison (None: not compared)."""
         best, default = self.fresh(self.best), self.fresh(self.space.default)
         if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
             return None
         return paired_ratio(best, default, self.rules.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
-        """Return block (round of trials) -> rate of a setting in the final comparison."""
+        """Return the rates of a setting in the final comparison, by block (round of trials)."""
         return {
             result.block: result.value
             for result in self.told

@@ -1,10 +1,9 @@
 """Model of the settings of a search: a Gaussian process over the logarithms of the rates.
 
-The covariance of two settings has an additive part (main effects), a product part (interactions) and an independent
-part; every factor has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1;
-Duvenaud et al., Additive Gaussian Processes, 2011). Runs of a block share a random error, which accounts for drift.
-Errors follow Student's t-distribution, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Low
-rates are compressed before the fit, because exact values of bad settings do not help to find the best one.
+The covariance has an additive part (main effects), a product part (interactions) and an independent part. Every factor
+has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1; Duvenaud et al.,
+Additive Gaussian Processes, 2011). Runs of a block share a random error. Errors follow Student's t-distribution, so
+that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Low rates are compressed before the fit.
 """
 
 from __future__ import annotations
@@ -20,16 +19,18 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-_SPREAD = 1.0  # Prior standard deviation of log hyperparameters. Twice the value lets a few runs mislead the fit.
-# Rounds of the fit: numbers of steps for the hyperparameters, each followed by an update of the weights of runs.
+# Prior standard deviation of log hyperparameters. Twice the value lets a few runs mislead the fit.
+_SPREAD = 1.0
+# Rounds of the fit: numbers of optimisation steps. After each round, the weights of runs are updated.
 _ROUNDS = (14, 8, 8)
-# Rprop: the sign of the slope gives the direction of a step, and each hyperparameter has its own step size (Riedmiller
-# and Braun, ICNN 1993, 586).
+# Rprop uses only the sign of the slope, and a step size per hyperparameter (Riedmiller and Braun, ICNN 1993, 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
-_TAIL = 4.0  # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
-# Log rates below this quantile are compressed: a distance of 1 from the quantile becomes log(2) = 0.69.
+# Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
+_TAIL = 4.0
+# Log rates below the 0.9 quantile are compressed: a distance of 1 from this quantile becomes log(2) = 0.69.
 _FAR, _GOOD = 1.0, 0.9
-_DEEPEST = 30.0  # Largest exponent, so that exp does not overflow. No measured rate is e^30 times another one.
+# Largest exponent, so that exp does not overflow. No measured rate is e^30 times another one.
+_DEEPEST = 30.0
 _JITTER = 1e-9  # Variance added to each run to make the matrix invertible, far below any measured noise.
 
 
@@ -44,10 +45,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Hyperparameters of the Gaussian process. ``lengths``: length scale of each factor, in levels.
-
-    The other hyperparameters are standard deviations of logarithms.
-    """
+    """Hyperparameters of the Gaussian process: length scales in levels, and standard deviations of log rates."""
 
     lengths: tuple[float, ...]
     main: float = 0.4
@@ -99,7 +97,7 @@ class Geometry:
 
 
 class Surrogate:
-    """Gaussian process fitted to measured rates. Raises ValueError without a rate or for one that is not positive."""
+    """Gaussian process fitted to measured rates. Raises ValueError without rates, or if a rate is not positive."""
 
     def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
         if not runs or min(run.value for run in runs) <= 0:

@@ -1,4 +1,3 @@
-// The table of libcephfs sessions, and the file system calls through these sessions.
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 

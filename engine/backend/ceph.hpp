@@ -28,14 +28,12 @@ struct Ceph {
     static int close(int descriptor) noexcept;
     using Handle = Owned<&Ceph::close>;  // an open file or directory
 
-    // Maximum number of sessions in one process.
     static constexpr std::uint32_t kMostSessions = Sessions<int>::kMost;
 
     // Connects the rank's client and opens the plan's directory. Does nothing if the rank is connected. Fails with
     // EMFILE if another rank uses the rank's entry in the session table.
     static FileStep connect(std::uint32_t rank);
     static void disconnect(std::uint32_t rank) noexcept;
-    // Returns the descriptor of the plan's directory in the rank's session.
     static int root(int /*of_the_process*/, std::uint32_t rank) noexcept;
 
     static Opened open(int directory, const char* name, int flags) noexcept;
@@ -63,8 +61,8 @@ class CephPlace {
         bool marker = false;  // the marker is missing or not a regular file
     };
 
-    // make() creates directory/id; join() checks that another process has created directory/id. Both functions require
-    // the marker in `directory` and set of_plan(), the directory that the ranks' clients open.
+    // make() creates directory/id, and join() only checks that directory/id exists. Both functions require the marker
+    // in `directory`, and set of_plan() to the path that the ranks' clients open.
     [[nodiscard]] static Outcome make(const std::string& directory, const std::string& id, const char* marker);
     [[nodiscard]] static Outcome join(const std::string& directory, const std::string& id, const char* marker);
     [[nodiscard]] static const std::string& of_plan() noexcept;

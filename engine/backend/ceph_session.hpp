@@ -42,7 +42,7 @@ struct CephLibrary {
     decltype(&::ceph_unlinkat) unlinkat = library.symbol("ceph_unlinkat");
     decltype(&::ceph_unmount) unmount = library.symbol("ceph_unmount");
     decltype(&::ceph_write) write = library.symbol("ceph_write");
-    std::string trouble = library.trouble();  // why the library cannot be used; empty if the library can be used
+    std::string trouble = library.trouble();
 };
 
 inline const CephLibrary& cephfs() {

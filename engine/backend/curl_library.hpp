@@ -23,7 +23,7 @@ struct CurlLibrary {
     decltype(&::curl_global_init) global_init = library.symbol("curl_global_init");
     decltype(&::curl_slist_append) slist_append = library.symbol("curl_slist_append");
     decltype(&::curl_slist_free_all) slist_free_all = library.symbol("curl_slist_free_all");
-    std::string trouble = library.trouble();  // why the library cannot be used; empty if the library can be used
+    std::string trouble = library.trouble();
 };
 
 inline const CurlLibrary& curl() {

@@ -22,7 +22,6 @@
 
 namespace strakes {
 
-// A call, with its error number or 0 after success.
 struct FileStep {
     const char* call = "";
     int error = 0;
@@ -34,7 +33,6 @@ struct FileMove {
     int error;
 };
 
-// How a rank will use the bytes [begin, end) of the file.
 struct FileUse {
     bool reads, writes;
     std::uint64_t begin, end;
@@ -75,7 +73,6 @@ class Sessions {
   public:
     static constexpr std::uint32_t kMost = 4096;
 
-    // Returns the session of a rank, or null.
     [[nodiscard]] Session* of(std::uint32_t rank) const noexcept {
         const Entry& entry = entries_[rank % kMost];
         return entry.rank == rank ? entry.session.get() : nullptr;

@@ -67,8 +67,8 @@ class LibraryFiles {
     virtual ~LibraryFiles() = default;
 
     [[nodiscard]] virtual std::unique_ptr<LibraryFile> file(Backend backend) = 0;
-    // Returns whether the library can hide errors: a failed write may be reported to no rank, and collective calls may
-    // hang after some ranks could not open the file or a call has failed.
+    // Returns true for a library that may report a failed write to no rank, and whose collective calls may hang after a
+    // failure on some ranks.
     [[nodiscard]] virtual bool keep_failures_quiet() const = 0;
 };
 

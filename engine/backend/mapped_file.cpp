@@ -1,4 +1,3 @@
-// Maps files, copies data from and to the mappings, and handles SIGBUS.
 #include "backend/mapped_file.hpp"
 
 #include <sys/mman.h>
@@ -68,7 +67,7 @@ FileStep MappedFile::attach(Descriptor descriptor, const FileUse& use) noexcept 
     if (::fstat(descriptor_.get(), &status) != 0) return {"fstat", errno};
     const auto size = static_cast<std::uint64_t>(status.st_size);
     if (use.writes && size < use.end) {
-        // Only this rank writes this byte. ftruncate() could cut off data that another rank wrote to a shared file.
+        // Write the last byte, which only this rank writes. ftruncate() could cut off data of other ranks.
         constexpr std::byte kZero{};
         if (const auto [bytes, error] = Posix::write_at(descriptor_.get(), &kZero, 1, use.end - 1); error != 0)
             return {"pwrite", error};

@@ -30,7 +30,6 @@ class MappedFile {
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
 
   private:
-    // Returns how many bytes of [offset, offset + bytes) are mapped.
     [[nodiscard]] std::size_t mapped(std::size_t bytes, std::uint64_t offset) const noexcept;
     [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept { return mapping_.data() + (offset - begin_); }
     [[nodiscard]] FileMove read_fault(std::size_t bytes, std::uint64_t offset) const noexcept;

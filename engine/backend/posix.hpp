@@ -23,7 +23,7 @@ namespace strakes {
 struct Posix {
     static constexpr mode_t kFileMode = 0600;
     static constexpr mode_t kDirectoryMode = 0700;
-    static constexpr const char* kAttribute = "user.strakes";  // the extended attribute that is set and read
+    static constexpr const char* kAttribute = "user.strakes";
 
     struct Opened {
         int descriptor;
@@ -101,7 +101,6 @@ struct Posix {
         return error_of([&] { return ::unlinkat(directory, name, AT_REMOVEDIR); });
     }
 
-    // Repeats the call while signals interrupt it, and returns its result.
     template <class Call>
     static std::invoke_result_t<Call> until_done(Call call) noexcept {
         for (;;) {
@@ -109,7 +108,6 @@ struct Posix {
             if (result >= 0 || errno != EINTR) return result;
         }
     }
-    // Returns 0 or the error number.
     template <class Call>
     static int error_of(Call call) noexcept {
         return until_done(call) < 0 ? errno : 0;

@@ -1,4 +1,3 @@
-// Tests whether backends are built in, installed, configured and allowed by the kernel.
 #include "backend/registry.hpp"
 
 #ifdef STRAKES_CEPHFS

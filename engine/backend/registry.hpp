@@ -15,11 +15,9 @@ namespace strakes {
 
 enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs, mpiio, hdf5, pnetcdf, raw, s3 };
 
-// The container format of the data.
 enum class Format : std::uint8_t { plain, hdf5, pnetcdf, objects };
 inline constexpr auto kFormats = names_of<Format>("plain", "hdf5", "pnetcdf", "objects");
 
-// Why a backend is unavailable on this machine.
 struct Absence {
     std::string why;  // reason; empty if the backend is available
     const char* remedy = "";
@@ -42,7 +40,7 @@ struct BackendRow {
     bool needs_processes = false;  // an MPI-based library: all ranks of a plan open a shared file collectively
     bool chunks = false;           // may store data in chunks (chunk_bytes)
     bool unmounted = false;        // the plan's directory is in a file system that is not mounted
-    // Each text completes the message "is not for the backend NAME". An empty text means that the option is supported.
+    // Reasons against an option, after "is not for the backend NAME" in messages; empty if the option is supported.
     // GCC warns without the initialisers that clang-tidy finds redundant.
     // NOLINTBEGIN(readability-redundant-member-init)
     std::string_view no_direct{};
@@ -126,7 +124,6 @@ inline constexpr std::array kBackends = std::to_array<BackendRow>({
     return kBackends.front();
 }
 
-// Returns the names of the backends for which `can` is true, separated by commas.
 template <class Can>
 [[nodiscard]] std::string backends_that(Can can) {
     std::string names;
@@ -135,7 +132,6 @@ template <class Can>
     return names;
 }
 
-// Returns why the backend cannot be used. `why` is empty if the backend is available.
 [[nodiscard]] Absence absence_of(Backend backend);
 
 // Returns why a backend whose ranks are processes cannot be used. Each executable defines this function differently.

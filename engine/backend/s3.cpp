@@ -1,4 +1,3 @@
-// The table of S3 sessions, and the requests that are sent in these sessions.
 #ifdef STRAKES_S3
 #include "backend/s3.hpp"
 
@@ -53,7 +52,7 @@ void S3::disconnect(std::uint32_t rank) noexcept { sessions.end(rank); }
 void S3::explain(std::uint32_t rank, Failure& failure) {
     const Session* session = sessions.of(rank);
     if (session == nullptr || session->connection.words().empty()) return;
-    if (failure.error_name.empty()) return;  // The server reported no error.
+    if (failure.error_name.empty()) return;
     failure.why += " (" + session->connection.words() + ")";
 }
 

@@ -36,7 +36,6 @@ struct S3 {
     static void disconnect(std::uint32_t rank) noexcept;
     // Appends the server's message to a failure of the rank.
     static void explain(std::uint32_t rank, Failure& failure);
-    // Returns the descriptor of the plan's prefix in the rank's session.
     static int root(int /*of_the_process*/, std::uint32_t rank) noexcept;
 
     static Opened open(int directory, const char* name, int flags) noexcept;

@@ -48,18 +48,15 @@ class S3Signer {
 
 // Returns the text of the first element with that name, with entities resolved, or "" if the element is missing.
 [[nodiscard]] std::string xml_text(std::string_view document, std::string_view element);
-// Returns the contents of all elements with that name.
 [[nodiscard]] std::vector<std::string_view> xml_elements(std::string_view document, std::string_view element);
 // Returns whether the document is a complete S3 list: it has this root element, states whether more pages follow, has
 // no declarations or unknown entities, and the key of every `element` begins with the prefix.
 [[nodiscard]] bool xml_is_list(std::string_view document, const std::string& root, std::string_view element,
                                std::string_view prefix);
-// Escapes the text for use in an XML element.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 
 // Returns a line with the server's status, code and message, shortened and without control characters.
 [[nodiscard]] std::string server_words(long status, std::string_view document);
-// Returns the error number closest to the server's status.
 [[nodiscard]] int error_of_status(long status, std::string_view document);
 
 // Endpoint, bucket and credentials, from the environment only, never from a plan or the command line.
@@ -74,7 +71,7 @@ struct S3Access {
 };
 
 struct S3Answer {
-    int error = 0;  // an error number; 0 if the request succeeded
+    int error = 0;
     long status = 0;
     std::size_t bytes = 0;  // number of bytes received into the buffer
     std::string text;       // body of the response, if it is not in the buffer
@@ -109,7 +106,6 @@ class S3Connection {
     // NOLINTEND(readability-redundant-member-init)
     // Sets a common deadline for all further requests. Requests after the deadline fail with ETIMEDOUT.
     void end_at(std::chrono::steady_clock::time_point until) noexcept { until_ = until; }
-    // Sends a request and sleeps until the response is complete.
     [[nodiscard]] S3Answer ask(Wish wish);
 
     // Returns the message of the server or of libcurl about the last request; empty if the request succeeded.

@@ -79,7 +79,6 @@ int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) 
     return 0;
 }
 
-// Aborts the uploads below the prefix and adds the number of listed uploads to `found`.
 std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix, std::uint64_t& found) {
     for (unsigned round = 0; round < kMostRounds; ++round) {
         const S3Answer answer = connection.ask_list({{"uploads", ""}}, prefix, "ListMultipartUploadsResult", "Upload");

@@ -88,7 +88,6 @@ constexpr std::size_t kMostWords = 300;
 constexpr std::array kReferences = std::to_array<std::pair<std::string_view, char>>(
     {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&#34;", '"'}, {"&#39;", '\''}});
 
-// Returns the entry for the XML entity that the text begins with, or kReferences.end().
 auto reference_of(std::string_view text) {
     return std::ranges::find_if(kReferences, [&](const auto& known) { return text.starts_with(known.first); });
 }

@@ -58,7 +58,6 @@ class StdioFile {
         if (std::fflush(file_.get()) != 0) return {"fflush", errno};
         return {"fsync", Posix::synchronise(::fileno(file_.get()))};
     }
-    // Flushes the buffer and closes the file.
     FileStep close() noexcept {
         const int error = std::fclose(file_.release()) == 0 || errno == EINTR ? 0 : errno;
         return {"fclose", error};

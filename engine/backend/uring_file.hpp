@@ -64,7 +64,6 @@ class Ring {
     // Submits the requests filled in. Requests that the kernel refuses stay queued for submit_and_wait().
     void submit() noexcept { static_cast<void>(::io_uring_submit(&ring_)); }
 
-    // Submits the requests filled in and waits for a completion. Returns 0 or an error number.
     int submit_and_wait() noexcept {
         for (;;) {
             const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
@@ -75,7 +74,6 @@ class Ring {
         }
     }
 
-    // Calls done(tag, result) for each completed request.
     template <class Done>
     void reap(Done done) noexcept {
         io_uring_cqe* complete = nullptr;
@@ -118,7 +116,6 @@ class UringFile {
         bool reading = false;
     };
 
-    // Sets up the ring for `depth` transfers, each with an equal part of the buffer.
     FileStep prepare(std::span<std::byte> buffer, std::uint32_t depth) {
         buffer_ = buffer;
         transfer_bytes_ = buffer.size() / depth;
@@ -153,14 +150,12 @@ class UringFile {
     [[nodiscard]] std::span<std::byte> buffer(std::uint32_t slot) const noexcept {
         return buffer_.subspan(slot * transfer_bytes_, transfer_bytes_);
     }
-    // Slots without a request.
     [[nodiscard]] std::vector<std::uint32_t>& free_slots() noexcept { return free_; }
     [[nodiscard]] std::uint32_t under_way() const noexcept {
         return static_cast<std::uint32_t>(requests_.size() - free_.size());
     }
     [[nodiscard]] Ring& ring() noexcept { return ring_; }
 
-    // Fills in a request for the rest of the slot's transfer.
     void push(std::uint32_t slot) noexcept {
         const Request& request = requests_[slot];
         const std::span<std::byte> left = buffer(slot).subspan(request.done);

@@ -14,14 +14,12 @@ inline constexpr std::uint32_t kNobody = UINT32_MAX;
 using StageText = std::array<char, 48>;
 using FailureText = std::array<char, 128>;
 
-// Returns the text up to its first NUL byte.
 template <class Text>
 [[nodiscard]] std::string_view view_of(const Text& text) noexcept {
     const std::string_view all(text.data(), text.size());
     return all.substr(0, all.find('\0'));
 }
 
-// How a process was lost.
 enum class Loss : std::uint8_t { none, ended, silent, failed };
 
 // Heartbeat of a rank, or of a node's leader with sums and extremes over the node's ranks. Sent once a second, and at
@@ -37,7 +35,7 @@ struct Beat {
     std::uint32_t finished_ranks = 0;  // ranks whose timed section of the phase is over
     std::uint32_t waiting_ranks = 0;
     std::uint32_t slowest = kNobody;  // the rank of the plan that is furthest behind; `stage` is its stage
-    std::uint32_t lost = kNobody;     // number of the lost rank among all processes; see `loss`
+    std::uint32_t lost = kNobody;     // number of the lost rank among all processes
     Loss loss = Loss::none;
     std::uint8_t halt = 0;
     std::uint8_t signalled = 0;  // a process received a signal to end

@@ -20,20 +20,17 @@ namespace strakes {
 // Largest difference between the rates of two clocks: 100e-6 for each crystal, and a few 1e-6 for the calibration.
 inline constexpr std::uint64_t kMostDriftPerMillion = 200;
 
-// Returns the largest drift between two clocks in this time, rounded up.
 [[nodiscard]] constexpr std::uint64_t drift_ns(std::uint64_t time_ns) noexcept {
     constexpr std::uint64_t kMillion = 1'000'000;
     return time_ns / kMillion * kMostDriftPerMillion +
            (time_ns % kMillion * kMostDriftPerMillion + kMillion - 1) / kMillion;
 }
 
-// Offset of this clock from rank 0's clock.
 struct ClockStanding {
     std::int64_t offset_ns = 0;        // rank 0's clock minus this clock
     std::uint64_t uncertainty_ns = 0;  // largest error of the offset; 0: both are the same clock
     std::uint64_t at_ns = 0;           // when the offset was estimated, by this clock
 
-    // Returns the uncertainty at the time `now`, which grows as the clocks drift.
     [[nodiscard]] std::uint64_t uncertainty_at(std::uint64_t now) const noexcept {
         return uncertainty_ns == 0 ? 0 : uncertainty_ns + drift_ns(elapsed(at_ns, now));
     }
@@ -49,8 +46,8 @@ class ClockRelation {
         std::uint64_t theirs;  // reading of the other clock
         std::uint64_t heard;   // reading of this clock after the answer
     };
-    // Intersects the interval with that of an answer. Answers must be in the order of this clock. An answer that
-    // contradicts earlier answers, because a clock was stepped, replaces them.
+    // Intersects the interval with that of an answer. Must be called in the order of the answers. If an answer
+    // contradicts earlier answers, a clock was stepped, and the answer replaces them.
     void learn(const Answer& answer) noexcept {
         // The clocks may drift between the reading and the arrival of the answer.
         const auto meanwhile = static_cast<std::int64_t>(drift_ns(elapsed(answer.asked, answer.heard)));
@@ -128,21 +125,18 @@ class Clocks {
         const std::string packed = packer.take();
         for (const Rank other : others_here) post_.send(other, packed);
     }
-    // Returns whether the clocks may have drifted enough to need another comparison.
     [[nodiscard]] bool stale() const noexcept { return elapsed(standing_.uncertainty_ns, uncertainty_ns()) > kStaleNs; }
 
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
-    // Returns the largest error of this process's timeline now.
     [[nodiscard]] std::uint64_t uncertainty_ns() const noexcept { return standing_.uncertainty_at(now()); }
 
   private:
-    // The first comparison makes kMostQuestions round trips. Later ones stop when about as certain as the first.
+    // Round trips of the first comparison. Later ones may stop earlier, at 1.25 times the uncertainty of the first.
     static constexpr int kMostQuestions = 16;
     static constexpr int kFewestQuestions = 3;
     // A clock is compared again once its uncertainty has grown by this drift, which takes at least half a second.
     static constexpr std::uint64_t kStaleNs = 100'000;
 
-    // Answers the child's questions until an empty message ends them.
     void answer(Rank child) {
         while (!post_.receive(child, Post::Wait::eager).empty()) {
             Packer packer;

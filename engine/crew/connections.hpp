@@ -21,14 +21,13 @@ namespace strakes {
 // may call MPI, and a different thread watches the plan.
 class Performer {
   public:
-    // For the requesting thread: waits until the previous function has returned, then hands over `body`.
+    // Called by the requesting thread. Waits for the previous function, then passes `body` to the performing thread.
     void perform(std::function<void()> body) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
         body_ = std::move(body);
         tell(lock);
     }
-    // Waits until all functions have returned.
     void wait() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
@@ -47,7 +46,7 @@ class Performer {
         perform([this] { dismissed_ = true; });
     }
 
-    // For the performing thread: runs functions until the thread is dismissed.
+    // Called by the performing thread. Runs functions until the thread is dismissed.
     void serve() {
         while (!dismissed_) {
             std::unique_lock lock(mutex_);

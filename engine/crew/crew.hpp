@@ -24,7 +24,6 @@ class Crew {
     Crew& operator=(const Crew&) = delete;
     virtual ~Crew() = default;
 
-    // Why the crew cannot run a plan, and the key of the plan that requests too much.
     struct Lack {
         Failure failure;
         std::string key;
@@ -58,7 +57,6 @@ class Crew {
     virtual void abandon() {}
 };
 
-// All ranks are threads of this process.
 class ThreadCrew final : public Crew {
   public:
     // Maximum number of threads. They take 240 MiB (59 KiB each, measured) and start within a second.

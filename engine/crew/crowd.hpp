@@ -29,7 +29,6 @@ class Crowd {
   public:
     using Rank = std::uint32_t;
 
-    // Returns the packed description of this process.
     [[nodiscard]] static std::string introduction() {
         std::string boot;
         std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -94,14 +93,13 @@ class Crowd {
     [[nodiscard]] const Node& node_of(Rank rank) const { return nodes_[members_[rank].node]; }
     [[nodiscard]] std::uint32_t number_of_node(Rank rank) const { return members_[rank].node; }
     [[nodiscard]] Rank leader_of(Rank rank) const { return node_of(rank).ranks.front(); }
-    // Returns the position of a rank among the ranks of its node.
     [[nodiscard]] std::size_t place_of(Rank rank) const {
         const auto& ranks = node_of(rank).ranks;
         return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
     }
     [[nodiscard]] int pid_of(Rank rank) const { return node_of(rank).pids[place_of(rank)]; }
-    // The ranks among `ranks` that share a machine with `one`, and the processors that they may use. Several nodes can
-    // be namespaces (containers) of one machine, which then share its processors.
+    // Ranks on one machine, and the processors that they may use. Several nodes can be containers on one machine, and
+    // then share its processors.
     struct Share {
         std::vector<Rank> ranks;
         Processors processors;

@@ -43,7 +43,6 @@ class FollowingCrew final : public ProcessCrew {
         if (plan != nullptr && order_.plan == number_) plan->hear(order_);
         say(own_beat(plan));
     }
-    // Returns null if this process takes no part in the plan.
     std::unique_ptr<Team> team_for(const PlanRequest& request) override {
         std::unique_ptr<Team> team = make_team(request.plan);
         const Crowd::Rank rank = world_.post.rank();
@@ -60,10 +59,8 @@ class FollowingCrew final : public ProcessCrew {
         wire_.say(said_);
     }
 
-    // Returns whether a plan was announced that this process has not begun.
     [[nodiscard]] bool is_called() const noexcept { return order_.plan > number_; }
-    // Receives the request line of the next plan, which is broadcast to all processes. More plans may be waiting,
-    // because a plan without this process does not wait for this process.
+    // Receives the request of the next plan, which is broadcast to all processes, including those that take no part.
     [[nodiscard]] std::string take_call() {
         std::string line;
         silence_.begin(Time::now());
@@ -80,15 +77,13 @@ class FollowingCrew final : public ProcessCrew {
     }
     [[nodiscard]] bool told_to_leave() const noexcept { return order_.leave != 0; }
     [[nodiscard]] bool told_to_abandon() const noexcept { return order_.abandon != 0; }
-    // Returns whether the connection to the leader has ended without an order to leave.
     [[nodiscard]] bool lost() const noexcept { return !wire_.is_open() && !told_to_leave(); }
-    // Returns whether the leader counts as lost. This limit is longer than the leader's limit for this process, so that
-    // the leader reports the loss if only the link between the two processes is down.
+    // The limit for the leader's silence is longer than the leader's limit for this process, by kLonger: if only the
+    // link between the two processes fails, the leader reports the loss.
     [[nodiscard]] bool hears_nothing() const { return silence_.is_gone(0); }
 
   private:
     static constexpr std::chrono::milliseconds kLonger{2000}, kSayEvery{1000};
-    // Interval at which a process that waits for the announced request looks for lost connections.
     static constexpr std::chrono::milliseconds kLookEvery{500};
 
     void hear() {
@@ -121,7 +116,7 @@ class FollowingCrew final : public ProcessCrew {
         return beat;
     }
 
-    bool leads_;  // this process leads its node
+    bool leads_;
     Wire<Beat, Order> wire_;
     LocalRanks local_;  // ranks of the node; only this rank if this process does not lead
     Descriptor ready_;  // an epoll descriptor for wire_ and local_

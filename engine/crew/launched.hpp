@@ -15,7 +15,6 @@ struct Launched {
     std::string by;           // the variable or option that contains this number
 };
 
-// Returns the value of an environment variable, or nullptr.
 using Variables = std::function<const char*(const char*)>;
 
 // Returns `expected`, the number given by --expect-ranks, or else the value of the first launcher variable that is set.
@@ -31,7 +30,6 @@ std::string_view language_for(std::string_view library, const Variables& variabl
 // Returns whether this task should print the error for all tasks. Reads the launcher's rank variables, not MPI's rank.
 bool speaks_for_all(const Variables& variable);
 
-// Returns whether the launcher says that it started all ranks on this node.
 bool all_on_this_node(const Variables& variable);
 
 // Parses a whole number up to 2^31. Returns nothing for any other text.

@@ -121,7 +121,6 @@ class LeadingCrew final : public ProcessCrew {
         say_to_all({.plan = number_, .abandon = 1});
         std::this_thread::sleep_for(kListenEvery);
     }
-    // Orders all processes to leave at the end of the session.
     void dismiss() { say_to_all({.plan = number_, .leave = 1}); }
 
   private:

@@ -42,7 +42,6 @@ class LocalRanks {
         }
     }
 
-    // Returns a descriptor that is readable when a message of a rank has arrived.
     [[nodiscard]] int descriptor() const noexcept { return ready_.get(); }
 
     // Begins a plan. The first `count` ranks, including the leader, are the plan's ranks `first`, `first` + 1, ….
@@ -128,7 +127,6 @@ class LocalRanks {
         if (!takes_part(place) || (begun && beat.phase == 0)) return;
         const bool silent = others_[place] && silence_.is_silent(place);
         if (silent && node.silent_ranks < Beat::kMostSilent) node.silent.at(node.silent_ranks++) = ranks_[place];
-        // The work of a rank in an earlier phase does not count for this phase.
         const bool here = begun && beat.phase == node.phase;
         const std::uint64_t operations = here ? beat.operations : 0;
         const std::string_view stage = begun ? view_of(beat.stage) : "starting";

@@ -59,7 +59,7 @@ class Members final : public Processes {
     Start start_line() override {
         if (circle_.size() == 1) return {.begun = true};
         const auto most = [this](std::uint64_t mine) { return circle_.most(mine, Post::Wait::brisk); };
-        // most() is also a barrier: it wakes ranks that still sleep in an earlier, patient call.
+        // This barrier also wakes ranks that still sleep in an earlier call with Wait::patient.
         if (most(clocks_.stale() ? 1 : 0) != 0) clocks_.compare(ranks_);
         std::optional<Aside> aside;
         if (!crowded_ && on_machine_.size() > 1) step_aside(on_machine_, aside);
@@ -90,7 +90,7 @@ class Members final : public Processes {
     [[nodiscard]] Rank place_on_machine() const override { return on_machine_.mine(); }
 
   private:
-    // Limits of the time between the agreement on a start time and this start time, in nanoseconds.
+    // Limits of the time from the agreement on a start time to the start, in nanoseconds.
     static constexpr std::uint64_t kShortestLead = 200'000;
     static constexpr std::uint64_t kLongestLead = 5'000'000;
     // A sleep may end late by up to this many nanoseconds, so the rank polls the clock for the rest of the wait.
@@ -105,7 +105,6 @@ class Members final : public Processes {
         }
     }
 
-    // Returns the group of the ranks on this machine, for collective operations.
     static Circle circle_here(Post& post, const Crowd& crowd, const std::vector<Post::Rank>& ranks) {
         std::vector<Post::Rank> here = crowd.share_of(post.rank(), ranks).ranks;
         const auto mine = static_cast<Post::Rank>(std::ranges::find(here, post.rank()) - here.begin());
@@ -128,7 +127,7 @@ class Members final : public Processes {
     Clocks& clocks_;
     std::vector<Rank> ranks_;
     Circle circle_;
-    Circle on_machine_;  // the ranks on this machine
+    Circle on_machine_;
     bool leads_node_;
     Rank ranks_on_node_;
     bool crowded_;  // the machine has fewer processors than ranks
@@ -179,7 +178,6 @@ class ProcessCrew : public Crew {
   protected:
     using Time = std::chrono::steady_clock;
 
-    // Returns the reason given to fail(), or an empty string.
     [[nodiscard]] std::string failure() const {
         const std::lock_guard lock(failure_mutex_);
         return failure_;
@@ -214,9 +212,9 @@ class ProcessCrew : public Crew {
 
     World& world_;
     int news_;
-    std::vector<Crowd::Rank> ranks_;    // rank of the plan -> number among all processes
-    std::unique_ptr<Members> members_;  // members of the running plan
-    std::uint64_t number_ = 0;          // number of the plan in this session
+    std::vector<Crowd::Rank> ranks_;  // rank of the plan -> number among all processes
+    std::unique_ptr<Members> members_;
+    std::uint64_t number_ = 0;  // number of the plan in this session
 
   private:
     std::vector<Part> parts_;  // ranks of the plan on each node

@@ -28,7 +28,6 @@ enum class Side : std::uint8_t { process, exchange };
 // Returns nothing if the system has no random numbers.
 [[nodiscard]] std::optional<Nonce> make_nonce();
 
-// Returns the proof that `side` sends.
 [[nodiscard]] Digest proof_of(Side side, const Secret& secret, const Greeting& greeting, const Nonce& answer);
 
 // Performs the process's part of the authentication on a non-blocking connection, in at most `limit_ms` milliseconds.

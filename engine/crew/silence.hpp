@@ -1,5 +1,5 @@
-// Measures how long each of several peers has been silent. Counts only time during which this process listened. While a
-// plan begins, the silence of a peer that has not begun the plan counts from the moment when the last other peer began.
+// Measures the silence of several peers. Only time during which this process listened counts. The silence of a peer
+// that has not begun the plan restarts whenever another peer begins.
 #pragma once
 
 #include <algorithm>
@@ -35,15 +35,14 @@ class Silence {
         other.begun |= begun;
     }
 
-    // Adds the time since the last call. Must be called at least once a second, after hear() for all messages that have
-    // arrived. Longer intervals count only in part, because this process was stopped and may have delayed its peers.
+    // Adds the time since the last call, up to a second, because this process was stopped during a longer interval.
+    // Must be called at least once a second, after hear() for all messages that have arrived.
     void look(Time::time_point now) {
         const Time::duration longest = std::min<Time::duration>(kLongestLook, gone_after_ / 4);
         listened_ += std::clamp(now - std::exchange(looked_at_, now), Time::duration::zero(), longest);
     }
 
     [[nodiscard]] bool has_begun(std::size_t place) const { return others_[place].begun; }
-    // A peer counts as silent before it counts as lost.
     [[nodiscard]] bool is_silent(std::size_t place) const { return of(place) > gone_after_ * 3 / 5; }
     [[nodiscard]] bool is_gone(std::size_t place) const { return of(place) > gone_after_; }
 

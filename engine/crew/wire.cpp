@@ -40,7 +40,6 @@ constexpr std::size_t kNameBytes = 16;
 constexpr int kTcpLongestTimeout = 44;
 constexpr int kLongestTimeoutMilliseconds = 1000;
 
-// A socket address of any family, including Unix sockets.
 struct Address {
     sockaddr_storage storage{};
     socklen_t length = 0;
@@ -116,7 +115,6 @@ bool is_of_this_user(int descriptor) {
     return ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
-// Connects within the time limit. Returns 0 or an error number.
 int connect_in_time(int descriptor, const Address& to) {
     if (::connect(descriptor, to.get(), to.length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;

@@ -123,7 +123,6 @@ class Switchboard {
     std::thread thread_;
 };
 
-// A connection to a switchboard, or the reason for its failure.
 struct Connected {
     Descriptor descriptor;
     std::string why;

@@ -45,7 +45,6 @@ class Line {
         std::memcpy(out + 3 * sizeof(Pair), &d_, sizeof(Pair));
     }
 
-    // Return the differing bits of all words, combined by OR: zero if `in` equals this line.
     Pair differences(const std::byte* in) const noexcept {
         return (load(in) ^ a_) | (load(in + sizeof(Pair)) ^ b_) | (load(in + 2 * sizeof(Pair)) ^ c_) |
                (load(in + 3 * sizeof(Pair)) ^ d_);
@@ -129,7 +128,6 @@ std::uint64_t splitmix(std::uint64_t& state) noexcept {
     return z ^ (z >> 31U);
 }
 
-// Copy out.size() bytes of the word to `out`, starting at the word's byte `skip`.
 void put_part(std::span<std::byte> out, std::uint64_t word, std::size_t skip) noexcept {
     std::array<std::byte, kWord> bytes{};
     std::memcpy(bytes.data(), &word, kWord);
@@ -153,12 +151,12 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kUnit = 128;
 constexpr std::uint64_t kBlock = 131072;
 
-// Return whether `number` is chosen. `percent` of all numbers are chosen, spread evenly over every range.
+// Return whether `number` is among the `percent` of all numbers that are chosen, evenly spread.
 bool is_chosen(std::uint64_t number, std::uint32_t percent) noexcept {
     return percent != 0 && (number + 1) * percent / 100 != number * percent / 100;
 }
 
-// Return the random stream of a page. The compressible units of the page repeat its first two words.
+// Return the random stream of a page. Compressible units of the page repeat the first two words of this stream.
 Stream filler_of(Stream stream, std::uint64_t page) noexcept {
     std::uint64_t state = stream.base ^ page;
     const std::uint64_t base = splitmix(state);
@@ -179,7 +177,6 @@ Piece first_piece(std::size_t most, const Content& content, std::uint64_t offset
     return {.bytes = std::min<std::uint64_t>(left, most), .repeats = repeats, .stream_offset = from};
 }
 
-// Return the whole repeating unit that contains `offset`.
 std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_t offset) noexcept {
     const Stream filler = aged(filler_of(content.stream, offset / kPage), content.age);
     const std::array<std::uint64_t, 2> words{filler.base, filler.base + filler.step};
@@ -188,7 +185,7 @@ std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_
     return unit;
 }
 
-// Return the age of the first word, which must be complete. Return `likely` if the age is not in `oldest` … `age`.
+// Return the age of the buffer's first word, which must be complete, or `likely` if the age is not in `oldest` … `age`.
 std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, std::uint64_t offset,
                      std::uint64_t likely) noexcept {
     constexpr std::uint64_t kInverse = 0xf1de83e19937733dU;  // inverse of kAge, modulo 2^64
@@ -204,8 +201,7 @@ std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, 
     return age - content.oldest <= content.age - content.oldest ? age : likely;
 }
 
-// Verify part of a word by trying every age from `oldest` to `age`. If these are more than kMostAges ages, accept the
-// bytes without verification.
+// Verify part of a word by trying every age. With more than kMostAges possible ages, accept the bytes unverified.
 std::optional<Mismatch> verify_part(std::span<const std::byte> buffer, const Content& content,
                                     std::uint64_t offset) noexcept {
     constexpr std::uint64_t kMostAges = 4096;
@@ -341,7 +337,7 @@ std::optional<Mismatch> verify_ages(std::span<const std::byte> buffer, const Con
         one.age = one.oldest = age_of(rest, content, at, one.age);
         const auto wrong = verify(rest, one, at);
         if (!wrong) break;
-        // Words of two ages may have equal leading bytes, so the next age begins at the start of the word that differs.
+        // The next age begins with a whole word: words of different ages may have equal leading bytes.
         const std::uint64_t word = wrong->offset_bytes / kWord * kWord;
         if (word == at) return wrong;
         at = word;

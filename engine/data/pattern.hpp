@@ -38,7 +38,6 @@ struct Content {
     [[nodiscard]] bool plain() const noexcept { return (compressible_percent | duplicate_percent) == 0; }
 };
 
-// Fill the buffer with the stream's bytes from offset_bytes on.
 void fill(std::span<std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
 
 struct Mismatch {
@@ -47,7 +46,6 @@ struct Mismatch {
     std::byte found;
 };
 
-// Return the first byte that differs from the stream, or nothing.
 std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
 
 // Difference between words of successive ages. Odd, so that no age repeats.

@@ -1,4 +1,3 @@
-// Selects and calibrates the clock.
 #include "measure/clock.hpp"
 
 #include <cmath>

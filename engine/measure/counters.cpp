@@ -1,4 +1,3 @@
-// Parses kernel counters and computes their differences.
 #include "measure/counters.hpp"
 
 #include <unistd.h>
@@ -19,7 +18,6 @@ namespace {
 constexpr std::uint64_t kSectorBytes = 512;
 constexpr std::uint64_t kBusyWrapMs = std::uint64_t{1} << 32U;  // the busy time of a device is a 32-bit counter
 
-// Call each(words) for each line of the text.
 template <typename Each>
 void for_each_line(std::string_view text, Each&& each) {
     std::istringstream lines{std::string(text)};

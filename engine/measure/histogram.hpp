@@ -33,8 +33,8 @@ class alignas(64) Histogram {
         return bucket < kSubCount ? 1 : std::uint64_t{1} << shift_of(bucket);
     }
 
-    // Count a value. Only one thread at a time may record, while another thread merges this histogram into a different
-    // one. Costs one load, one addition and one store: the conditional compiles to a move, and no total is kept.
+    // Count a value. One thread may record while other threads merge this histogram into theirs. Costs one load, one
+    // addition and one store: the conditional compiles to a move, and no total is kept.
     void record(std::uint64_t ns) noexcept {
         std::uint64_t& count = counts_[bucket_of(ns < kMaxNs ? ns : kMaxNs)];
         __atomic_store_n(&count, __atomic_load_n(&count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
@@ -43,7 +43,6 @@ class alignas(64) Histogram {
     void merge(const Histogram& other) noexcept {
         for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += __atomic_load_n(&other.counts_[i], __ATOMIC_RELAXED);
     }
-    // Add `values` to the count of a bucket. An unknown bucket is ignored.
     void add(std::uint32_t bucket, std::uint64_t values) noexcept {
         if (bucket < kBuckets) counts_[bucket] += values;
     }
@@ -53,7 +52,6 @@ class alignas(64) Histogram {
 
     // Pairs (bucket, count), ascending.
     using Buckets = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
-    // Return the buckets that are not empty.
     [[nodiscard]] Buckets buckets() const {
         Buckets used;
         for (std::uint32_t i = 0; i < kBuckets; ++i)

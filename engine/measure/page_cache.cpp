@@ -53,7 +53,6 @@ std::optional<Residency> residency_by_cachestat(int fd, std::uint64_t bytes) {
 
 namespace {
 
-// Return the number of resident pages, or nothing if the file cannot be mapped or mincore(2) fails.
 std::optional<std::uint64_t> resident_pages(int fd, std::uint64_t offset, std::uint64_t length,
                                             std::vector<unsigned char>& vector) {
     void* address = mmap(nullptr, length, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset));

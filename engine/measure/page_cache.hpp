@@ -21,7 +21,6 @@ Residency residency(int fd, std::uint64_t bytes);
 std::optional<Residency> residency_by_cachestat(int fd, std::uint64_t bytes);  // needs Linux 6.5
 std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes);    // needs a readable descriptor
 
-// Return whether this user may drop the system's caches.
 [[nodiscard]] bool may_drop_system_caches() noexcept;
 
 // Write back the file system that holds `directory`, then drop the system's clean pages, dentries and inodes. Return 0

@@ -203,7 +203,6 @@ class MpiExchange final : public Exchange {
         check_mpi("MPI_Cancel", MPI_Cancel(&message.request));
         finish(message);
     }
-    // Receives and discards the messages for which receive() was not called.
     void take_rest(Rank from, std::uint64_t messages) {
         for (; received_[from] < messages; ++received_[from]) {
             Patience patience(longest_nap_ns_);

@@ -13,7 +13,6 @@ namespace {
 
 constexpr const char* kData = "data";
 
-// Owns an HDF5 identifier.
 class Id {
   public:
     Id(hid_t value, herr_t (*close)(hid_t)) : value_(value), close_(close) {}
@@ -63,7 +62,6 @@ herr_t collect_words(unsigned /*depth*/, const H5E_error2_t* error, void* words)
 
 class Hdf5File final : public LibraryFile {
   public:
-    // `everybody`: communicator of the plan's ranks.
     explicit Hdf5File(MPI_Comm everybody) : everybody_(everybody) {}
     ~Hdf5File() override { drop_spaces(); }
 

@@ -20,7 +20,6 @@ namespace strakes {
 // Returns the error number whose system text or MPI error class appears in a message, or kUnnumbered.
 [[nodiscard]] int number_in_words(std::string_view words);
 
-// Owns an MPI_Info object.
 class Info {
   public:
     Info() = default;
@@ -33,7 +32,6 @@ class Info {
     [[nodiscard]] MPI_Info get() const noexcept { return info_; }
     // Returns a pointer for an MPI call that creates the object.
     [[nodiscard]] MPI_Info* room() noexcept { return &info_; }
-    // Returns the hints, sorted by name.
     [[nodiscard]] Hints hints() const;
 
   private:

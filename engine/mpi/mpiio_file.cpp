@@ -128,7 +128,6 @@ namespace {
 
 class MpiioFile final : public LibraryFile {
   public:
-    // `everybody`: communicator of the plan's ranks.
     explicit MpiioFile(MPI_Comm everybody) : everybody_(everybody) {}
 
     FileStep open(const LibraryUse& use) override {

@@ -30,7 +30,6 @@ int number_of(int error) {
 
 class PnetcdfFile final : public LibraryFile {
   public:
-    // `everybody`: communicator of the plan's ranks.
     explicit PnetcdfFile(MPI_Comm everybody) : everybody_(everybody) {}
 
     FileStep open(const LibraryUse& use) override {

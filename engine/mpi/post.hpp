@@ -83,7 +83,6 @@ class MpiPost final : public Post {
         return make_libraries([this, ranks = std::move(ranks)] { return communicator_of(ranks); });
     }
 
-    // Sets the longest sleep of a waiting process from the number of ranks per processor of its machine.
     void set_crowding(std::size_t ranks_per_processor) noexcept {
         crowded_ = ranks_per_processor > 1;
         longest_nap_ns_ = kLongestNapNs * std::clamp<std::size_t>(ranks_per_processor, 1, 8);

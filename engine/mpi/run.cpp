@@ -86,9 +86,9 @@ constexpr int kSignalled = 128;  // exit status as in shells: 128 plus the signa
     }
 }
 
-// Fork, and return in the child, before MPI is initialised and while the process has one thread. The parent passes
-// signals on, reports on standard error which signal ended the child, and exits with the child's status: a launcher
-// ends all processes after the first loss, and may then name any process as the cause.
+// Fork before MPI is initialised, while the process has one thread, and return in the child. The parent passes signals
+// on, reports on standard error which signal ended the child, and exits with the child's status. Launchers end all
+// processes after the first loss, and may name any process as the cause.
 void stand_witness() {
     ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, a child leaves no exit status
     sigset_t signals, before;

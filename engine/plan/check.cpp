@@ -280,7 +280,6 @@ void check_library_calls(const MetadataPhase& phase, const PhaseCheck& check) {
     check.only(phase.operation == find || !phase.find_bytes, "find_bytes", "the operation find");
 }
 
-// Check that the files are in the state the operation needs, and update that state.
 void check_files_of_set(const MetadataPhase& phase, ItemSet& set, const PhaseCheck& check) {
     using enum MetadataOperation;
     check.require(phase.operation != file_read || set.cut == nullptr, "files",
@@ -353,7 +352,6 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     if (!on_directories(phase.operation)) set.attributes = set.cut = nullptr;
 }
 
-// Refuse processors, NUMA nodes or pages that this node cannot provide.
 void check_placement(const Placement& placement) {
     const auto require = [](bool holds, const char* key, const std::string& fault, const std::string& remedy) {
         if (!holds) throw Refusal("'team." + std::string(key) + "' " + fault, "team." + std::string(key), remedy);

@@ -68,7 +68,6 @@ void check_is_usual(const TrainingPhase& phase, const PhaseCheck& check) {
     same(&TrainingPhase::shuffle, "shuffle");
 }
 
-// Separate name spaces for file sets.
 enum class Space : std::uint8_t { data, items, pools, probes };
 
 struct Use {

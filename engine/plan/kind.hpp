@@ -18,7 +18,6 @@ constexpr auto names_of(Name... name) {
     return std::array<std::pair<std::string_view, Enum>, sizeof...(Name)>{{{name, static_cast<Enum>(value++)}...}};
 }
 
-// Return the name of a value in a table, or an empty string.
 template <class Table, class Value>
 constexpr std::string_view name_in(const Table& table, Value value) noexcept {
     for (const auto& [name, candidate] : table)
@@ -43,7 +42,6 @@ class KindSet {
     unsigned bits_ = 0;
 };
 
-// Treatment of cached data before a phase.
 enum class Cache : std::uint8_t { as_is, drop, drop_system };
 inline constexpr auto kCaches = names_of<Cache>("as-is", "drop", "drop-system");
 

@@ -1,4 +1,3 @@
-// Parameters of a metadata phase.
 #pragma once
 
 #include <array>
@@ -70,8 +69,8 @@ struct MetadataPhase {
     std::uint64_t rank_shift = 0;
     Share share = Share::own;
     ItemOrder order = ItemOrder::in_order;
-    std::uint64_t truncate_bytes = 0;         // size of each file after file-truncate
-    std::uint64_t xattr_bytes = 64;           // size of an extended attribute's value
+    std::uint64_t truncate_bytes = 0;  // size of each file after file-truncate
+    std::uint64_t xattr_bytes = 64;
     std::string find_name;                    // find: part of the names to match; empty: all names
     std::optional<std::uint32_t> find_bytes;  // find: size of the files to match
     bool find_all = false;                    // find: search the plan's whole directory
@@ -115,7 +114,6 @@ inline constexpr auto kMetadataFields = [] {
 [[nodiscard]] constexpr bool is_rename(MetadataOperation operation) noexcept {
     return operation == MetadataOperation::dir_rename || operation == MetadataOperation::file_rename;
 }
-// Return whether the operation reads whole directories instead of single items.
 [[nodiscard]] constexpr bool is_listing(MetadataOperation operation) noexcept {
     return operation >= MetadataOperation::list;
 }

@@ -101,7 +101,6 @@ class ObjectReader {
         return has(key) ? boolean(key) : otherwise;
     }
 
-    // Return the value of one of the names in a table of (name, value) pairs.
     template <class Table>
     [[nodiscard]] auto choice(std::string_view key, const Table& table) const {
         const std::string given = string(key);

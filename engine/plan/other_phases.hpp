@@ -179,7 +179,6 @@ struct TrainingPhase {
 
     static constexpr std::uint64_t rank_shift = 0;
     [[nodiscard]] std::uint64_t samples() const noexcept { return file_count * samples_per_file; }
-    // Return the number of steps that one rank's share of the samples allows.
     [[nodiscard]] std::uint64_t most_steps(std::uint64_t ranks) const noexcept {
         return samples() / batch_samples / ranks;
     }
@@ -220,7 +219,6 @@ inline constexpr auto kTrainingFields = [] {
     return std::min(phase.transfer_bytes, 2 * phase.sample_bytes);
 }
 
-// Return whether both phases use the same files with the same samples.
 [[nodiscard]] inline bool same_samples(const TrainingPhase& one, const TrainingPhase& other) noexcept {
     return one.file_count == other.file_count && one.samples_per_file == other.samples_per_file &&
            one.sample_bytes == other.sample_bytes && one.sample_stdev_bytes == other.sample_stdev_bytes &&

@@ -65,7 +65,6 @@ void read_form(const ObjectReader& phase, std::string_view key, Hints& hints) {
     }
 }
 
-// Read a part of a file name.
 void read_form(const ObjectReader& phase, std::string_view key, std::string& name_part) {
     constexpr std::size_t kLongest = 64;
     name_part = phase.string(key);

@@ -21,7 +21,6 @@ void check_plan(const Plan& plan);
 // Check what depends on this node: processors and NUMA nodes, available backends, permissions. Throws Refusal, which
 // names keys of the plan. Not called by parse_plan(), since every process checks its own node.
 void check_here(const Plan& plan);
-// Reason of the failure if check_here() refuses a plan.
 inline constexpr const char* kNodeLacks = "this node cannot do what the plan asks for; others may";
 
 // Checks the keys of one phase. Throws a Refusal that names the key at fault.
@@ -32,7 +31,6 @@ class PhaseCheck {
     void require(bool good, const std::string& key, const std::string& fault, const char* remedy) const {
         if (!good) throw Refusal("'" + path_ + key + "' " + fault, path_ + key, remedy);
     }
-    // Check a key that only some phases accept. `good`: this phase accepts the key.
     void only(bool good, const std::string& key, const std::string& phases) const {
         require(good, key, "is only for " + phases, "Leave it out.");
     }
@@ -57,7 +55,6 @@ void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseC
 void check_training(const TrainingPhase& phase, std::uint32_t ranks,
                     std::map<std::string, const TrainingPhase*>& generated, const PhaseCheck& check);
 
-// Check backends that are object stores.
 void check_objects(const TransferPhase& phase, const PhaseCheck& check);
 void check_objects(const MetadataPhase& phase, const PhaseCheck& check);
 

@@ -1,4 +1,3 @@
-// Descriptions of phases, and their positions in a plan.
 #include "plan/plan.hpp"
 
 #include <type_traits>
@@ -89,8 +88,7 @@ std::string against_several(const Plan& plan, std::uint32_t directories) {
             [&](const auto& body) -> std::string {
                 using Body = std::decay_t<decltype(body)>;
                 if constexpr (std::is_same_v<Body, TransferPhase> || std::is_same_v<Body, MetadataPhase>) {
-                    // A rank works on the files of the rank (rank + rank_shift) modulo ranks. Both ranks must use the
-                    // same directory.
+                    // Rank r works on files of rank (r + rank_shift) % ranks, which must use the same directory.
                     const bool stays = body.rank_shift % plan.ranks == 0 ||
                                        (plan.ranks % directories == 0 && body.rank_shift % directories == 0);
                     if (!stays) return "works on what ranks of another directory made";

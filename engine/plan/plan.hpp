@@ -51,10 +51,10 @@ struct Plan {
     std::uint32_t ranks = 1;
     std::optional<std::uint32_t> ranks_per_node;  // maximum number of ranks on a node
     std::uint64_t memory_hog_bytes = 0;           // memory to occupy on every node while the plan runs
-    Placement placement{};                        // placement of the ranks on every node
-    std::vector<Phase> phases;                    // a mixed phase is followed by its parts
+    Placement placement{};
+    std::vector<Phase> phases;  // a mixed phase is followed by its parts
 
-    // Return the index of the phase that follows the phase at `index` and its parts.
+    // Return the index of the next phase, after the phase at `index` and its parts.
     [[nodiscard]] std::size_t after(std::size_t index) const;
     // Return the index of the phase that a rank executes: the phase at `index`, or a part of this phase.
     [[nodiscard]] std::size_t of_rank(std::size_t index, std::uint32_t rank) const;
@@ -74,19 +74,16 @@ struct Plan {
     return std::visit([](const auto& body) -> const Stop& { return body.stop; }, phase);
 }
 [[nodiscard]] std::string_view phase_kind(const Phase& phase);
-// Return whether calls of the phase wait until data is on the device.
 [[nodiscard]] bool waits_for_device(const Phase& phase);
 [[nodiscard]] std::string_view phase_operation(const Phase& phase);
 [[nodiscard]] inline Backend backend_of(const Phase& phase) {
     return std::visit([](const auto& body) { return body.backend; }, phase);
 }
 [[nodiscard]] inline std::string_view phase_backend(const Phase& phase) { return row_of(backend_of(phase)).name; }
-// Return whether the plan's directory is in a file system that is used without a mount.
 [[nodiscard]] inline bool unmounted(const Plan& plan) {
     return !plan.phases.empty() && row_of(backend_of(plan.phases.front())).unmounted;
 }
 
-// Return whether a phase uses an object store.
 [[nodiscard]] inline bool has_objects(const Plan& plan) {
     return std::ranges::any_of(plan.phases,
                                [](const Phase& phase) { return row_of(backend_of(phase)).format == Format::objects; });

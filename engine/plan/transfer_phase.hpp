@@ -1,4 +1,3 @@
-// Parameters of transfer and stream phases.
 #pragma once
 
 #include <array>
@@ -77,7 +76,6 @@ struct TransferPhase {
     std::uint64_t chunk_bytes = 0;  // chunk size, only for hdf5; 0: contiguous
     Stop stop;
 
-    // Return whether all ranks open one file with a common handle.
     [[nodiscard]] bool opens_together() const noexcept {
         return row_of(backend).needs_processes && layout == Layout::shared_file;
     }
@@ -151,7 +149,6 @@ inline constexpr auto kStreamFields = [] {
     return phase;
 }
 
-// Return whether both phases make the same transfers of a rank's bytes.
 [[nodiscard]] inline bool same_geometry(const TransferPhase& one, const TransferPhase& other) noexcept {
     return one.access == other.access && one.transfer_bytes == other.transfer_bytes &&
            one.block_bytes == other.block_bytes && one.segments == other.segments;

@@ -1,4 +1,3 @@
-// Builds the JSON of errors, progress and final messages.
 #include "protocol/report.hpp"
 
 #include <unistd.h>

@@ -59,7 +59,6 @@ class Report {
     };
     void progress(const Running& running);
 
-    // Writes logged operations of a rank, numbered from `first`.
     void log(const Phase& phase, std::uint32_t rank, double origin_unix_s, std::uint64_t first,
              std::span<const LoggedOperation> rows);
 
@@ -91,7 +90,6 @@ struct Node {
     }
 };
 
-// Processes that were started together.
 struct Together {
     std::string library;      // the MPI library's version text
     std::uint32_t size = 0;   // number of processes in the communicator
@@ -106,10 +104,8 @@ struct Hello {
     std::optional<Together> together;
 };
 
-// Writes the first message of the engine.
 void say_hello(Output& output, const Hello& hello);
 
-// State of the ranks of the communicator.
 struct Heartbeat {
     const std::string& plan_id;
     std::vector<std::uint32_t> alive;  // living ranks, ascending

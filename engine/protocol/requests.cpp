@@ -1,4 +1,3 @@
-// Parses requests and refuses unknown keys.
 #include "protocol/requests.hpp"
 
 #include <algorithm>

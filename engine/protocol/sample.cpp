@@ -1,4 +1,3 @@
-// Computes the sums, rates and rows of a phase.
 #include "protocol/sample.hpp"
 
 #include <algorithm>
@@ -54,7 +53,6 @@ Json rows_of(const std::vector<RankRow>& ranks, std::size_t first, std::uint64_t
     return rows;
 }
 
-// Returns the start skew of the ranks, the rank that began last, and the uncertainty of the clocks.
 Json begun_of(const Tally& tally) {
     const auto [first, last] = std::ranges::minmax_element(tally.rows, {}, &RankRow::start);
     const auto rank = static_cast<std::uint32_t>(last - tally.rows.begin());
@@ -70,7 +68,6 @@ Json histogram_of(const Histogram& histogram) {
     return {{"unit", "ns"}, {"sub_bits", Histogram::kSubBits}, {"buckets", histogram.buckets()}};
 }
 
-// Returns the name of the histogram of calls.
 std::string_view call_of(const Phase& phase) {
     if (const auto* training = std::get_if<TrainingPhase>(&phase))
         return training->operation == TrainingOperation::train ? "read" : "write";
@@ -79,7 +76,6 @@ std::string_view call_of(const Phase& phase) {
     return transfer->operation == TransferOperation::read ? "read" : "write";
 }
 
-// Returns the name of the histogram of waits.
 std::string_view wait_of(const Phase& phase) {
     if (std::holds_alternative<TrainingPhase>(phase)) return "batch-wait";
     return std::holds_alternative<ProbePhase>(phase) ? "lag" : "gather";
@@ -144,7 +140,6 @@ Json nodes_of(const std::vector<NodeCounters>& nodes) {
     return list;
 }
 
-// Returns the limits for all ranks together, and the total time for which these limits delayed the ranks.
 Json impact_of(const Impact& impact, std::uint64_t held_ns) {
     Json message = {{"share", impact.share}, {"held_back_s", seconds(held_ns)}};
     if (impact.bytes_per_s > 0) message["bytes_per_s"] = impact.bytes_per_s;
@@ -164,7 +159,6 @@ Json library_of(const TransferPhase& transfer, const Hints& effective) {
         {"collective", transfer.collective}, {"hints", std::move(hints)}, {"hints_not_in_effect", std::move(others)}};
 }
 
-// Adds the details of a phase, or of a part of a mixed phase, to the amounts.
 void add_details(Json& message, const Phase& phase, const Tally& tally) {
     const auto* transfer = std::get_if<TransferPhase>(&phase);
     const auto* stage = std::get_if<StagePhase>(&phase);

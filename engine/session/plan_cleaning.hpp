@@ -92,7 +92,6 @@ class PlanCleaning {
         }
         return outcome;
     }
-    // Only rank 0 removes; the others wait.
     void work_inside_ceph(Rank rank) {
 #ifdef STRAKES_CEPHFS
         if (rank == 0) left_ = CephPlace::empty(watch_.removed());

@@ -33,7 +33,6 @@ class PlanRun {
   public:
     using Rank = Team::Rank;
 
-    // `news`: see PlanWatch.
     PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_ptr<Team> team, int news)
         : request_(std::move(request)),
           crew_(crew),
@@ -207,7 +206,7 @@ class PlanRun {
     PhaseReport phase_report_;
     PlanSetup setup_;
     PlanCleaning cleaning_;
-    Buffer hog_;  // memory occupied by memory_hog_bytes
+    Buffer hog_;
 };
 
 }  // namespace strakes

@@ -55,7 +55,6 @@ class PlanSetup {
         PlanStatus status;
         bool cleaned;
     };
-    // How the plan ended, if processes found a fault before its first phase.
     [[nodiscard]] const std::optional<End>& end() const noexcept { return end_; }
 
   private:

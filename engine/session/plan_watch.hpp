@@ -48,7 +48,6 @@ class PlanWatch {
     [[nodiscard]] OperationLog& log(Rank rank) { return logs_.of(rank); }
     [[nodiscard]] Latencies& latencies(Rank rank) { return latencies_.of(rank); }
     [[nodiscard]] const std::atomic<Halt>& halt() const noexcept { return halt_; }
-    // Number of files, directories and objects removed by the cleaning.
     [[nodiscard]] std::atomic<std::uint64_t>& removed() noexcept { return removed_; }
     void raise(Halt halt) noexcept {
         Halt none = Halt::none;
@@ -70,15 +69,14 @@ class PlanWatch {
 
     // For the first rank of this process, between barriers.
     void begin_phase(std::size_t index) { phase_ = index; }
-    // Take over the clock offset that was measured at the start line. The offset stays fixed during a phase. Only rank
-    // 0, whose clock is the reference, uses the timeline in its watching thread.
+    // Store the clock offset measured at the start line, which applies to the whole phase. Rank 0, whose watching
+    // thread also reads the timeline, never stores an offset, because its clock is the reference.
     void take_timeline() {
         if (team_.first() != 0) timeline_.offset_ns = team_.timeline().offset_ns;
     }
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
     void begin_timed() { phase_start_ = timeline_.clock.now(); }
     void end_timed() { phase_start_ = 0; }
-    // Report the log rows that the ranks of this process added since the last call.
     void say_logs(std::size_t index) {
         for (Rank rank = team_.first(); rank < team_.first() + team_.count(); ++rank) {
             logs_.of(rank).take(kLogBatch, [&](std::size_t first, std::uint64_t start, auto rows) {
@@ -172,7 +170,6 @@ class PlanWatch {
         return true;
     }
 
-    // Messages to and from other processes.
     [[nodiscard]] Beat beat() const {
         const Progress& progress = progress_.of(team_.first());
         Beat beat;
@@ -203,14 +200,12 @@ class PlanWatch {
     }
 
   private:
-    // The progress of a rank.
     struct Standing {
         Rank rank = 0;
         bool silent = false;
         std::string stage;
         std::uint64_t operations = 0;
     };
-    // The state of the ranks on another node.
     struct OtherNode {
         Beat beat;
         bool silent = false;
@@ -275,13 +270,13 @@ class PlanWatch {
     Team& team_;
     int news_;
     Timeline timeline_;
-    Gathered<Progress> progress_;    // progress of the ranks of this process
+    Gathered<Progress> progress_;
     std::vector<OtherNode> others_;  // state of other nodes; only at rank 0, for its watching thread
     Gathered<OperationLog> logs_;
     Gathered<Latencies> latencies_;
 
     std::atomic<Halt> halt_{Halt::none};
-    std::atomic<std::size_t> phase_{0};          // index of the running phase
+    std::atomic<std::size_t> phase_{0};
     std::atomic<std::uint64_t> phase_start_{0};  // start of the timed section in ticks; 0 outside timed sections
     std::atomic<bool> phases_over_{false};
     std::atomic<std::uint64_t> removed_{0};

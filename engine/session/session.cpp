@@ -21,8 +21,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kHeartbeatEvery{1000};
-// A cancelled plan is abandoned after this time without progress, which allows for one large transfer to a slow file
-// system. The time is kPatienceOverLimit if the plan has exceeded limit_s, after a signal, or if the caller ended.
+// A cancelled plan is abandoned after kPatience without progress: a large transfer to a slow file system may take this
+// long. After limit_s or a signal, or if the caller has ended, kPatienceOverLimit applies.
 constexpr seconds kPatienceOverLimit{5}, kPatience{20};
 constexpr milliseconds kPauseAfterError{100};
 constexpr int kFailed = 1, kRefused = 2, kSignalled = 130;

@@ -29,7 +29,6 @@ class LineBuffer {
     void end() {
         if (skipping_ || (!text_.empty() && text_.back() != '\n')) text_.push_back('\n');
     }
-    // Return the next complete line without its newline.
     std::optional<std::string> next() {
         const std::size_t end = text_.find('\n');
         if (end == std::string::npos) {
@@ -50,13 +49,13 @@ class LineBuffer {
     bool skipping_ = false;
 };
 
-// What wait_for_events() found. `error`: of poll(), such as EINVAL if the limit of open files was lowered to a few.
+// `error`: of poll(), such as EINVAL if the limit of open files is below the number of descriptors.
 struct Events {
     bool signalled = false, readable = false, unheard = false;
     int error = 0;
 };
-// Wait until a signal, news of this process, a message for the crew or input has arrived, or nobody reads the output
-// any more. Take the signal and the news. After an error, which may last, pause for a moment. Descriptors may be -1.
+// Wait for a signal, news of this process, a message for the crew or input, or until nobody reads the output. Reads the
+// signal and the news. Pauses after an error, because errors may last. Descriptors may be -1.
 Events wait_for_events(int signals, int news, int crew, int input, int output, int limit_ms);
 
 class Session {

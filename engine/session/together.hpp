@@ -16,11 +16,11 @@ namespace strakes {
 struct Joining {
     Post& post;
     std::string introduction;  // description of this process (Crowd::introduction())
-    std::string_view version;  // version of this engine
-    std::string library;       // name of the library behind `post`
-    std::uint32_t tasks = 0;   // number of tasks according to the launcher; 0: unknown
-    int input = -1;            // descriptor from which rank 0 reads plans
-    int signals = -1;          // a signalfd for the signals that end the session
+    std::string_view version;
+    std::string library;      // name of the library behind `post`
+    std::uint32_t tasks = 0;  // number of tasks according to the launcher; 0: unknown
+    int input = -1;           // descriptor from which rank 0 reads plans
+    int signals = -1;         // a signalfd for the signals that end the session
     Output& output;
     std::chrono::milliseconds gone_after = ProcessCrew::kGoneAfter;
     // Called after the processes have exchanged their introductions.

@@ -1,4 +1,3 @@
-// Allocates buffers from normal or huge pages. Their sizes and counts come from /proc and /sys.
 #include "system/buffer.hpp"
 
 #include <unistd.h>
@@ -15,7 +14,6 @@ namespace {
 #define MADV_COLLAPSE 25
 #endif
 
-// Return the value of a line of /proc/meminfo, or 0.
 std::uint64_t memory_line(const std::string& wanted) {
     std::ifstream lines("/proc/meminfo");
     for (std::string name; lines >> name; lines.ignore(4096, '\n')) {

@@ -42,10 +42,8 @@ class Buffer {
 
 // Size of a page of this kind, in bytes; 0 if this machine does not support such pages.
 std::size_t page_bytes(Pages pages);
-// Number of reserved huge pages that are free.
 std::uint64_t free_huge_pages();
 
-// Round `size` up to whole pages of `page` bytes.
 constexpr std::uint64_t in_pages(std::uint64_t size, std::uint64_t page) noexcept {
     return page == 0 ? size : (size + page - 1) / page * page;
 }

@@ -1,4 +1,3 @@
-// Names, reasons and remedies for error numbers.
 #include "system/failure.hpp"
 
 #include <algorithm>

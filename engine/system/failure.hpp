@@ -26,7 +26,6 @@ struct Failure {
     }
 };
 
-// Describe a system call that failed with `error`.
 Failure call_failure(std::string_view operation, std::string path, int error);
 
 // Return "ENOSPC" for ENOSPC, or "E123" for a number without a known name.

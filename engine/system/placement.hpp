@@ -21,7 +21,6 @@ struct Placement {
     // Return the processors of the rank with this index on its machine. Empty if the rank is not bound, or if the NUMA
     // node does not exist.
     [[nodiscard]] Processors processors_of(std::size_t place) const;
-    // Return whether `ranks` computing ranks on a machine would have to share processors.
     [[nodiscard]] bool crowds(std::size_t ranks) const;
 };
 

@@ -43,9 +43,7 @@ class Processors {
         }
         return Processors(bytes);
     }
-    // Number of processors supported.
     [[nodiscard]] static std::uint32_t most() noexcept { return kMost; }
-    // The processor that runs the calling thread at this moment.
     [[nodiscard]] static Processors current() {
         const int number = ::sched_getcpu();
         if (number < 0) return {};
@@ -96,8 +94,8 @@ class Processors {
     std::string bytes_;
 };
 
-// Restricts the calling thread to processors that no other thread has taken, until it is destroyed. Otherwise two ranks
-// may start on one processor although another is idle, and one rank waits until the other is preempted.
+// Restricts the calling thread to free processors until the object is destroyed. Otherwise two ranks may start on one
+// processor although another is idle, and one rank waits until the other is preempted.
 class Aside {
   public:
     // Restrict the thread to `allowed` without `taken`. Do nothing if all are taken.

@@ -1,4 +1,3 @@
-// Queries the system by system calls and /proc.
 #include "system/queries.hpp"
 
 #include <linux/fs.h>

@@ -1,4 +1,3 @@
-// Broadcasts, and the maximum over all ranks.
 #include "team/exchange.hpp"
 
 #include <algorithm>
@@ -11,7 +10,6 @@ namespace strakes {
 
 namespace {
 
-// The rank that a rank receives from, and the ranks that it sends to.
 struct Neighbours {
     std::optional<Exchange::Rank> before;
     std::array<Exchange::Rank, 32> after{};

@@ -53,8 +53,8 @@ class Exchange {
     // Start receiving the next message of `from` that has no buffer yet. The message may be shorter than `room`, or
     // empty.
     virtual Ticket receive(Rank from, std::span<std::byte> room) = 0;
-    // Wait for the message and release the ticket. Return the message's size in bytes, or nullopt after a halt; the
-    // ticket is then released by settle() only.
+    // Wait for the message, release the ticket, and return the message's size in bytes. After a halt, return nullopt;
+    // only settle() then releases the ticket.
     virtual std::optional<std::size_t> wait(Ticket ticket, const std::atomic<Halt>& halt) = 0;
 
     // node_memory() and settle() are for the steps around the timed section. All ranks must call them in the same

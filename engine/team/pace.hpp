@@ -64,7 +64,6 @@ class Pace {
         return now;
     }
 
-    // Total delay of this rank.
     [[nodiscard]] std::uint64_t held_ns() const noexcept { return held_ns_; }
 
   private:

@@ -44,7 +44,6 @@ class Post {
     // of their nodes.
     virtual std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,
                                                std::vector<std::uint32_t> nodes) = 0;
-    // Return the MPI-based libraries for the ranks of a plan.
     virtual std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) = 0;
 };
 
@@ -72,7 +71,6 @@ class Circle {
         }
         return mine;
     }
-    // Return the texts of all members, by member.
     [[nodiscard]] std::vector<std::string> all(std::string_view mine) {
         // Texts in the order: this member, the member before it, and so on.
         std::vector<std::string> backwards{std::string(mine)};
@@ -89,8 +87,7 @@ class Circle {
         for (Rank i = 0; i < size(); ++i) forwards[(mine_ + size() - i) % size()] = std::move(backwards[i]);
         return forwards;
     }
-    // Return the texts of all members at member 0, and nothing at other members, along the tree of from_first() in
-    // reverse. It moves less data than all().
+    // Return the texts of all members at member 0, and nothing at other members. Moves less data than all().
     [[nodiscard]] std::vector<std::string> to_first(std::string_view mine) {
         std::vector<std::string> said{std::string(mine)};
         for (Rank step = 1; step < size(); step *= 2) {
@@ -106,7 +103,6 @@ class Circle {
         }
         return said;
     }
-    // Return member 0's text.
     [[nodiscard]] std::string from_first(std::string mine) {
         // A member whose number has the lowest set bit b receives from mine_ - b, and sends to mine_ + s for each power
         // of two s < b.

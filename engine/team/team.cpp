@@ -1,5 +1,4 @@
-// Threads of a team have small stacks, and separate descriptor tables and credentials. Either all threads start, or no
-// thread. With several processes, the threads of each process meet at a barrier before the processes do.
+// Threads of a team have small stacks, and separate descriptor tables and credentials.
 #include "team/team.hpp"
 
 #include <sys/prctl.h>

@@ -43,14 +43,12 @@ class Processes {
     virtual bool any(bool mine) = 0;
     // Called right after a barrier. All processes leave at the same time, as far as their clocks agree.
     virtual Start start_line() = 0;
-    // Return the texts of all processes, by rank.
     virtual std::vector<std::string> all(std::string_view mine) = 0;
     virtual void send(Rank to, std::string_view bytes) = 0;
     virtual std::string receive(Rank from) = 0;
 
     // Messages inside timed sections and in the steps around them.
     [[nodiscard]] virtual Exchange& exchange() = 0;
-    // MPI-based file libraries, or null.
     [[nodiscard]] virtual LibraryFiles* libraries() { return nullptr; }
 
     [[nodiscard]] virtual const Timeline& timeline() const = 0;
@@ -69,7 +67,6 @@ class Team {
     // placement, some ranks share a processor.
     explicit Team(Rank size) : Team(size, size) {}
     Team(Rank size, Rank ranks_per_node, bool crowded = false);
-    // This process is rank `mine`.
     Team(Rank size, Rank mine, Processes& processes);
     ~Team() { join(); }
     Team(const Team&) = delete;
@@ -87,7 +84,6 @@ class Team {
     // Null if all ranks are in this process.
     [[nodiscard]] Processes* processes() const noexcept { return processes_; }
 
-    // Wait until all ranks have called barrier().
     void barrier() { meeting_.arrive_and_wait(); }
 
     // Wait for all ranks. Return true on every rank if any rank passed true.
@@ -100,7 +96,6 @@ class Team {
     // Called right after a barrier. Ranks leave a barrier at different times, but the start line at the same time.
     [[nodiscard]] Start start_line() { return processes_ != nullptr ? processes_->start_line() : start_->pass(); }
 
-    // Messages of a rank of this process to others.
     [[nodiscard]] Exchange& exchange(Rank rank) {
         return processes_ != nullptr ? processes_->exchange() : exchange_->of(rank);
     }
@@ -110,7 +105,6 @@ class Team {
 
     [[nodiscard]] Timeline timeline() const { return processes_ != nullptr ? processes_->timeline() : Timeline(); }
     [[nodiscard]] Rank ranks_on_node() const { return processes_ != nullptr ? processes_->ranks_on_node() : count_; }
-    // Index of a rank of this process among the ranks on its machine.
     [[nodiscard]] Rank place_on_machine(Rank rank) const {
         return processes_ != nullptr ? processes_->place_on_machine() : rank;
     }

@@ -44,7 +44,6 @@ class ThreadExchange {
 
 class ThreadStart {
   public:
-    // `crowded`: some threads must share a processor.
     ThreadStart(std::uint32_t threads, bool crowded) : threads_(threads), crowded_(crowded) {}
 
     // Prepare the next start. Called while all threads wait elsewhere.

@@ -24,7 +24,7 @@ class GoingOn {
         const std::uint64_t now = clock_.now();
         const bool late = between_ > 0 && now >= loop_.deadline;  // One call is always allowed, as in transfer_loop().
         const bool over = failed || loop_.setting.halted();
-        // The ranks agree on maxima. The maximum of kMost - n yields the smallest n that a rank wants.
+        // The ranks exchange maxima: the largest kMost - n gives the smallest n.
         const auto agreed =
             most_of_all(*loop_.seat.exchange, loop_.seat.rank, {over ? 1U : 0U, late ? 1U : 0U, kMost - wanted(now)});
         left_ = between_ = kMost - agreed[2];
@@ -39,8 +39,7 @@ class GoingOn {
     static constexpr std::uint64_t kMost = 64;
     static constexpr std::uint64_t kEveryNs = 50'000'000;
 
-    // Return the number of calls that take half of the time to the deadline, but at most kEveryNs, at the pace since
-    // the last agreement.
+    // Return the number of calls expected in kEveryNs or, if this is shorter, in half of the time to the deadline.
     [[nodiscard]] std::uint64_t wanted(std::uint64_t now) const {
         if (between_ == 0) return 1;
         const std::uint64_t most = std::min(kMost, 2 * between_);  // Later calls may be slower.
@@ -57,7 +56,7 @@ class GoingOn {
     bool out_of_time_ = false;
 };
 
-// `calls` is the largest number of transfers that any rank has in a pass.
+// `calls`: maximum over all ranks of the transfers in a pass.
 template <class Order>
 LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_t calls, Order order,
                         RankResult& result) {

@@ -1,4 +1,3 @@
-// Gathering without the writer's loop: members send pieces and wait until the writer releases the members.
 #include "workload/gathering.hpp"
 
 #include <algorithm>
@@ -53,7 +52,6 @@ std::uint32_t file_of(const TransferPhase& phase, std::span<const std::uint32_t>
 
 namespace {
 
-// Wait for empty messages. Return false if a halt came first.
 bool wait_all(Exchange& exchange, std::span<const Exchange::Ticket> tickets, const std::atomic<Halt>& halt) {
     return std::ranges::all_of(tickets,
                                [&](Exchange::Ticket ticket) { return exchange.wait(ticket, halt).has_value(); });

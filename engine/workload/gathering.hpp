@@ -18,8 +18,8 @@
 namespace strakes {
 
 struct Group {
-    std::uint32_t number = 0;            // number among all groups; with file-per-writer also the number of the file
-    std::uint32_t groups = 0;            // number of groups
+    std::uint32_t number = 0;  // number among all groups; with file-per-writer also the number of the file
+    std::uint32_t groups = 0;
     std::vector<std::uint32_t> members;  // ranks of the group, ascending; the first is the writer
 
     [[nodiscard]] std::uint32_t writer() const noexcept { return members.front(); }
@@ -27,11 +27,10 @@ struct Group {
     [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const noexcept;
 };
 
-// Return the group of `rank` in a phase with writers. `nodes` has the node of each rank. With grouping node, every node
-// has `writers` groups of nearly equal size (at most one for each rank); with grouping global, all ranks together do.
+// Return the group of `rank`. `nodes` has the node of each rank. Every node (grouping node), or the whole team
+// (grouping global), has `writers` groups of nearly equal size, but no more groups than ranks.
 Group group_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t rank);
 
-// Return the number of the file that holds an owner's data.
 std::uint32_t file_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t owner);
 
 // Return the size of a piece: whole transfers, about 1 MiB together. A member has two pieces in flight.
@@ -41,7 +40,6 @@ std::uint32_t file_of(const TransferPhase& phase, std::span<const std::uint32_t>
     return std::min(run, std::max<std::uint64_t>(1, kAbout / phase.transfer_bytes) * phase.transfer_bytes);
 }
 
-// Return the size of a rank's buffer.
 [[nodiscard]] inline std::uint64_t buffer_bytes_of(const TransferPhase& phase) noexcept {
     return phase.gathers() ? 2 * piece_bytes_of(phase) : phase.transfer_bytes * phase.queue_depth;
 }
@@ -128,7 +126,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     const Clock clock = gather.setting.clock;
     const std::uint32_t mine = gather.group.place_of(gather.seat.rank);
     Exchange& exchange = *gather.seat.exchange;
-    Histogram& waits = *gather.seat.latencies.waits;  // times of waiting for pieces
+    Histogram& waits = *gather.seat.latencies.waits;
     Pieces pieces(gather.phase, gather.regions);
     std::array<Slot, 2> slots;
     Pace pace = gather.setting.pace(result.start, gather.group.groups);
@@ -150,7 +148,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
             continue;
         }
         if (piece.place != mine && !slots[number].message) make_room(number);
-        // A member that stops with the last piece of a run sends no message for its next run.
+        // Receive nothing for the next run of the same member: a member that stops now sends nothing for that run.
         if (next.piece && next.piece->place != mine && (next.piece->place != piece.place || piece.followed))
             make_room(1 - number);
         const std::span<std::byte> bytes = gather.slot(number).first(piece.bytes);

@@ -152,7 +152,6 @@ struct MakeNode {
     }
 };
 
-// Open a file, move its data, synchronise it if requested, and close it.
 template <class Io, bool kReading, int flags>
 struct OpenMoveClose {
     ItemData data;

@@ -30,7 +30,6 @@ class ItemTree {
     // Create all directories unless a halt comes first. Existing directories are accepted.
     [[nodiscard]] Workload::Outcome make() const { return make_one(Io::root(setting_.root, rank_), name_, 0); }
 
-    // Open the leaves [first, last) and append them to `into`.
     [[nodiscard]] Workload::Outcome open(std::uint32_t first, std::uint32_t last, std::vector<Handle>& into) const {
         Handle top;
         if (Workload::Outcome failure = open_one(Io::root(setting_.root, rank_), name_, top)) return failure;
@@ -45,11 +44,9 @@ class ItemTree {
             path.insert(0, "/b" + std::to_string(leaf % branch_));
         return name_ + path;
     }
-    // Return the path of a leaf for messages.
     [[nodiscard]] std::string path_of_leaf(std::uint32_t leaf) const { return setting_.path_of(entry_of_leaf(leaf)); }
 
   private:
-    // Return the number of leaves below a directory at `level`.
     [[nodiscard]] std::uint32_t leaves_below(std::uint32_t level) const noexcept {
         std::uint32_t leaves = 1;
         for (; level < depth_; ++level) leaves *= branch_;

@@ -19,7 +19,7 @@
 
 namespace strakes {
 
-// Items of an owner, [first, last). A rename gives those from `first` to a number in rename_ends their other name.
+// Items [first, last) of an owner. Each number n in rename_ends renames the items [first, n) to their other name.
 struct Items {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
@@ -190,7 +190,6 @@ class ItemPath {
         std::snprintf(text_.data(), PATH_MAX, "%s/%.*s%0*" PRIu64, directory_, static_cast<int>(stem.size()),
                       stem.data(), static_cast<int>(name_.digits()), index_);
     }
-    // Return the path of `name` in the same directory.
     [[nodiscard]] ItemPath named(const ItemName& name) const noexcept {
         ItemPath other(name);
         other.index_ = index_;
@@ -223,7 +222,7 @@ struct ItemPortion {
 class ItemLocator {
   public:
     struct Stretch {
-        std::uint64_t first;  // number of the first item
+        std::uint64_t first;
         const ItemPortion* portion;
         const ItemRun* run;
     };

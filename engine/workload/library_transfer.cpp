@@ -102,8 +102,8 @@ class LibraryTransfer final : public TransferBase {
         return together() ? most_of_all(*seat_.exchange, seat_.rank, mine) : mine;
     }
 
-    // If the library hides failures, a rank that cannot open the file and the other ranks would wait for each other. So
-    // every rank first opens the file alone, or an empty file if the phase creates the file.
+    // If the library hides failures, a collective open may never return when one rank cannot open the file. So every
+    // rank first opens the file by POSIX calls, or an empty file if the phase creates the file.
     [[nodiscard]] Outcome try_to_open() const {
         Descriptor file;
         return file_.open(phase_.operation == TransferOperation::read ? O_RDONLY : O_RDWR, file);
@@ -178,7 +178,6 @@ class LibraryTransfer final : public TransferBase {
         if (failed != 0 && keeps_quiet()) abandon();
         return failed == 0 && halted == 0;
     }
-    // Return whether a rank might get no error if its write fails. Later calls of the library might then never return.
     [[nodiscard]] bool keeps_quiet() const { return together() && seat_.libraries->keep_failures_quiet(); }
     // The library keeps the file open until the process ends. Truncate a new file to free its space.
     void abandon() {
@@ -205,7 +204,6 @@ class LibraryTransfer final : public TransferBase {
     [[nodiscard]] Outcome outcome_of(const FileStep& step) const {
         return step.error == 0 ? std::nullopt : Outcome(failure_of(step.call, step.error));
     }
-    // Return a failure with the system's message and the library's, which may say more than an error number.
     [[nodiscard]] Failure failure_of(std::string_view operation, int error) const {
         Failure failure = call_failure(operation, file_.path(), error == kUnnumbered ? 0 : error);
         if (error == kUnnumbered) {
@@ -242,7 +240,6 @@ class LibraryTransfer final : public TransferBase {
         blame_space(failure);
         return failure;
     }
-    // If the file system is full, add this cause to the failure.
     void blame_space(Failure& failure) const {
         struct statvfs space{};
         if (::fstatvfs(setting_.root, &space) != 0 || space.f_bavail > 0) return;

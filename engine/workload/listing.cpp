@@ -163,7 +163,6 @@ class Listing final : public Workload {
                           .sharers = static_cast<std::uint32_t>(first_of(mine + 1) - first_of(mine))});
     }
 
-    // Read a directory. Return false if the phase must end. `path` is relative to the plan's directory.
     bool list(int parent, const char* name, const Task& task, const std::string& path, RankResult& result) {
         auto [descriptor, error] = Posix::open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (error != 0) return fail("open", error, path, result);
@@ -187,8 +186,8 @@ class Listing final : public Workload {
         return errno == 0 || fail("readdir", errno, path, result);
     }
 
-    // Return whether find descends into a directory: a directory item, or any directory outside the trees. The
-    // directories of a tree have their own tasks.
+    // find enters directory items, and directories outside the trees. Directories of trees (b0, b1, …) have separate
+    // tasks.
     [[nodiscard]] bool enters(const Task& task, const std::string& path, std::string_view called) const {
         if (!task.foreign) return called.front() != 'b';
         return path != "." || trees_.find(called) == trees_.end();

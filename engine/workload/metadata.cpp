@@ -46,7 +46,6 @@ struct Relative {
 
     static bool fits(const Leaf& /*leaf*/) noexcept { return true; }
     static Name name_of(const MetadataPhase& /*phase*/, const ItemName& name) noexcept { return name; }
-    // Return the directory that calls on the following items take.
     static int enter(Name& /*name*/, const Leaf& leaf) noexcept { return leaf.get(); }
 };
 
@@ -215,7 +214,6 @@ class Metadata : public Workload {
         return std::nullopt;
     }
 
-    // Return the items of an owner on which this phase works.
     [[nodiscard]] Items items_at(std::uint32_t owner) const {
         Items items = items_of(setting_.state, phase_).at(owner);
         if (phase_.operation == MetadataOperation::file_getxattr)

@@ -61,7 +61,7 @@ class Mixed final : public Workload {
     [[nodiscard]] Workload& mine() { return *parts_[mine_]; }
 
     const MixedPhase& mixed_;
-    std::size_t mine_;                              // the part of this rank
+    std::size_t mine_;
     std::vector<PhaseSetting> settings_;            // settings of the parts, to which their workloads refer
     std::vector<std::unique_ptr<Workload>> parts_;  // all parts on the first rank of a process, else the rank's part
 };

@@ -43,7 +43,6 @@ inline Region region_of(const TransferPhase& phase, std::uint32_t sharers, std::
 // Orders of transfers: restart(pass) begins a pass, counted from 0, and next() returns the offset of the next transfer.
 // next() is called at most once for each transfer of the rank in a pass.
 
-// The transfers from the first to the last.
 class InOrder {
   public:
     explicit constexpr InOrder(const Region& region) noexcept : region_(region) { restart(0); }
@@ -66,9 +65,9 @@ class InOrder {
     std::uint64_t at_ = 0, run_end_ = 0;
 };
 
-// The transfers of one contiguous run in a seeded order (`outer`) that differs from pass to pass: with one order, the
-// next transfer would always be the least recently read one. `inner` (default: identity) determines which transfers
-// exist: the first `count` of the order in which they were written.
+// The transfers of one contiguous run in the seeded order `outer`, which differs from pass to pass: otherwise the next
+// transfer would always be the least recently read one. If only some transfers were written, `inner` is the order of
+// writing, and `outer` permutes the positions in this order.
 class Shuffled {
   public:
     constexpr Shuffled(const Region& region, const Permutation& outer) noexcept

@@ -11,7 +11,7 @@
 
 namespace strakes {
 
-// Number of times that data was written before: the lowest and the highest number in a file or a part of it.
+// Lowest and highest age (number of earlier writes) of the data in a file or a part of a file.
 struct Ages {
     std::uint64_t oldest = 0, newest = 0;
 };
@@ -35,8 +35,7 @@ struct PoolFile {
     std::uint64_t size_bytes = 0;
 };
 
-// The small files of one rank: the numbers [first, next) with their initial sizes or, after other changes, a list of
-// files.
+// The small files of one rank: the numbers [first, next) with their initial sizes, or (`listed`) a list of files.
 struct Pool {
     std::uint64_t first = 0, next = 0;
     bool made = false;  // whether the pool's directories exist
@@ -47,13 +46,12 @@ struct Pool {
     [[nodiscard]] std::uint64_t count() const noexcept { return listed ? files.size() : next - first; }
 };
 
-// The pools of all ranks.
 struct PoolsOfSet {
     std::uint32_t number = 0;  // number of the pools in the plan
     std::vector<Pool> pools;   // pools by rank
 };
 
-// One rank writes each entry on behalf of the entry's owner. Other ranks read the entry after the next barrier.
+// Each entry is written by one rank, for the entry's owner, and read by other ranks only after the next barrier.
 struct PlanState {
     explicit PlanState(const Plan& plan);
 
@@ -63,7 +61,6 @@ struct PlanState {
     std::map<std::string, std::uint32_t> samples;  // name of a set of samples -> its number in the plan
 };
 
-// The directory of a single file, with own_directory.
 [[nodiscard]] inline std::string directory_of(const TransferPhase& phase, std::uint32_t file) {
     return phase.files + "." + std::to_string(file) + ".dir";
 }
@@ -75,18 +72,15 @@ struct PlanState {
                                                : phase.files + "." + std::to_string(file) + ".data";
 }
 
-// The tree of an owner's items.
 [[nodiscard]] inline std::string entry_of(const MetadataPhase& phase, std::uint32_t owner) {
     return phase.directory == Directory::shared ? phase.files + ".tree"
                                                 : phase.files + "." + std::to_string(owner) + ".tree";
 }
 
-// The directory of a rank's pool.
 [[nodiscard]] inline std::string entry_of(const SmallFilesPhase& phase, std::uint32_t owner) {
     return phase.files + "." + std::to_string(owner) + ".pool";
 }
 
-// The directory of a rank's probe.
 [[nodiscard]] inline std::string entry_of(const ProbePhase& phase, std::uint32_t owner) {
     return phase.files + "." + std::to_string(owner) + ".probe";
 }
@@ -95,7 +89,6 @@ struct PlanState {
     return phase.files + ".data";
 }
 
-// The directory of all samples.
 [[nodiscard]] inline std::string entry_of(const TrainingPhase& phase, std::uint32_t /*owner*/) {
     return phase.files + ".samples";
 }
@@ -103,7 +96,6 @@ struct PlanState {
 // A mixed phase has no entry; its parts have entries.
 [[nodiscard]] inline std::string entry_of(const MixedPhase& /*phase*/, std::uint32_t /*owner*/) { return {}; }
 
-// Return the rank whose data or items this rank works on.
 [[nodiscard]] inline std::uint32_t owner_for(std::uint32_t rank, std::uint64_t shift, std::uint32_t ranks) noexcept {
     return static_cast<std::uint32_t>((rank + shift % ranks) % ranks);
 }

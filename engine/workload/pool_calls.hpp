@@ -46,7 +46,6 @@ class PoolRule {
     [[nodiscard]] Stream stream_of(std::uint64_t item) const noexcept {
         return strakes::stream_of(seed_, salt_, mix(key_ + item));
     }
-    // Return the key of the random choices in a phase.
     [[nodiscard]] std::uint64_t key_of_phase(std::size_t index) const noexcept { return mix(key_ ^ mix(index + 1)); }
 
   private:
@@ -56,7 +55,6 @@ class PoolRule {
     std::uint64_t key_;
 };
 
-// A failed call. Empty for success.
 struct PoolFault {
     const char* call = nullptr;
     LoopEnd end;  // Only `error` is set, except after reads and writes.
@@ -97,7 +95,6 @@ class PoolCalls {
         return error == 0 ? PoolFault{} : fault("unlink", error);
     }
 
-    // Write or read the open file between two offsets, `unit` bytes a call.
     PoolFault write(std::uint64_t item, std::uint64_t from, std::uint64_t to, std::uint64_t unit) noexcept {
         const Stream stream = rule_.stream_of(item);
         return move(false, from, to, unit, stream);
@@ -125,12 +122,10 @@ class PoolCalls {
     }
 
     [[nodiscard]] std::uint64_t verified_bytes() const noexcept { return verified_bytes_; }
-    // Item and name of the last call that takes a name, for messages.
     [[nodiscard]] std::uint64_t item() const noexcept { return item_; }
     [[nodiscard]] const char* name() const noexcept { return name_.c_str(); }
 
   private:
-    // Set the name of an item, and return its directory.
     int directory(std::uint64_t item) noexcept {
         item_ = item;
         name_.set(item, false);

@@ -82,7 +82,6 @@ class Probe final : public Workload {
         seat_.progress.at("probing");
         start_ = result.start = clock.now();
         if (phase_.log) seat_.log->begin(start_);
-        // The ranks are spread evenly over an interval.
         const double interval_ns = 1e9 / phase_.rate_per_s;
         const double first_ns = interval_ns * seat_.rank / setting_.plan.ranks;
         int first_error = 0;
@@ -162,7 +161,6 @@ class Probe final : public Workload {
         return call_failure("write", setting_.path_of(directory_name_) + "/data", error);
     }
 
-    // Prepare what an operation needs but does not measure.
     void make_ready(std::uint64_t number) noexcept {
         if (phase_.operation != ProbeOperation::file_read && phase_.file_bytes > 0)
             fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
@@ -183,7 +181,6 @@ class Probe final : public Workload {
         return number * kStep % kReadPieces * phase_.file_bytes;
     }
 
-    // Return false if a halt came first.
     [[nodiscard]] bool wait_until(std::uint64_t due) const noexcept {
         for (;;) {
             if (setting_.halted()) return false;

@@ -52,7 +52,6 @@ class SampleRule {
         return strakes::stream_of(seed_, salt_, mix(key_ + 2 * file + 1));
     }
 
-    // Return the key of a phase's order and computing times.
     [[nodiscard]] std::uint64_t key_of_phase(std::size_t index) const noexcept { return mix(key_ ^ mix(index + 1)); }
 
   private:
@@ -62,7 +61,6 @@ class SampleRule {
     std::uint64_t key_;
 };
 
-// A sample: its file, and its index in the file.
 struct Sample {
     std::uint64_t file = 0;
     std::uint64_t place = 0;
@@ -91,7 +89,6 @@ class EpochOrder {
     Permutation order_;
 };
 
-// Return the computing time of a step in nanoseconds.
 inline std::uint64_t compute_ns_of(const TrainingPhase& phase, std::uint64_t key, std::uint32_t rank,
                                    std::uint64_t step) noexcept {
     if (phase.compute_stdev_ns == 0) return phase.compute_ns;

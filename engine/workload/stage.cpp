@@ -31,7 +31,6 @@ constexpr int kLooks = 1000;  // Number of polls before the first sleep.
 
 using Ranks = std::vector<std::uint32_t>;
 
-// The readers of each node.
 struct Readers {
     std::vector<Ranks> nodes;  // ranks by node
     std::size_t node = 0;      // node of this rank
@@ -111,7 +110,6 @@ class Stage final : public Workload {
     }
 
   private:
-    // Return whether every rank reads the whole file.
     [[nodiscard]] bool alone() const noexcept { return phase_.readers_per_node == 0; }
     [[nodiscard]] Content content() const noexcept {
         return {.stream = stream_of(setting_.plan.seed, setting_.plan.salt, std::uint64_t{set_.number} << 32U),
@@ -190,7 +188,6 @@ class Stage final : public Workload {
         return true;
     }
 
-    // Verify a piece if requested, and count it. Return false if it differs from the data written.
     bool use(std::uint64_t piece, std::span<const std::byte> bytes, RankResult& result) {
         if (phase_.verify) {
             LoopEnd end{.reading = true, .offset = piece * phase_.transfer_bytes};
@@ -245,7 +242,6 @@ class Stage final : public Workload {
         return broadcast(*seat_.exchange, group, (readers_.node + nodes - root) % nodes, bytes, setting_.halt);
     }
 
-    // Use all pieces in order, as they become available.
     void use_all(RankResult& result) {
         for (std::uint64_t piece = 0; piece < pieces_; ++piece) {
             const std::atomic_ref<std::uint64_t> ready = there(piece % readers_.columns);

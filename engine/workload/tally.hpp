@@ -62,7 +62,6 @@ struct Tally : PhaseDetails {
     std::vector<NodeCounters> nodes;
     std::vector<Tally> parts;  // parts of a mixed phase: the same ranks by part, without failures and nodes
 
-    // Add one rank of this process.
     void add(const RankResult& result, const Latencies& own, const Timeline& timeline) {
         const Clock& clock = timeline.clock;
         rows.push_back({.start = timeline.at(result.start),

@@ -30,7 +30,6 @@ constexpr std::uint64_t kMostLookedAt = 1024;  // maximum number of files whose 
 constexpr std::uint64_t kSettling = 1;         // number of first steps that utilisation excludes
 constexpr std::uint64_t kLongestNapNs = 100'000'000;
 
-// Results of one reader.
 struct Read {
     std::uint64_t slowest = 0;
     std::uint64_t verified_bytes = 0;
@@ -117,7 +116,6 @@ class Training final : public Workload {
         return std::nullopt;
     }
 
-    // Drop all files from this node's page cache.
     [[nodiscard]] Outcome drop() const {
         seat_.progress.at("dropping cached pages");
         for (std::uint64_t file = 0; file < phase_.file_count && !setting_.halted(); ++file) {
@@ -174,7 +172,6 @@ class Training final : public Workload {
         seat_.progress.publish(samples_, bytes_);
     }
 
-    // Write the files of this rank. Files are assigned to ranks round-robin.
     void generate(RankResult& result) {
         seat_.progress.at("generating");
         Pace pace = setting_.pace(result.start, setting_.plan.ranks);
@@ -281,7 +278,6 @@ class Training final : public Workload {
         }
     }
 
-    // Read one batch. Return false after a failure or a halt.
     bool bring_one(std::uint64_t batch, std::uint64_t reader, Pace& pace, Read& read) {
         Descriptor descriptor;
         std::uint64_t is_open = phase_.file_count;
@@ -290,7 +286,6 @@ class Training final : public Workload {
             const Sample sample = order_.at(batch, i);
             const std::uint64_t before = setting_.clock.now();
             Outcome failure;
-            // A file stays open for consecutive samples.
             if (sample.file != is_open) failure = open(sample.file, O_RDONLY, descriptor);
             is_open = sample.file;
             if (!failure) failure = read_sample(descriptor.get(), sample, buffers_[reader].bytes(), read);
@@ -335,7 +330,7 @@ class Training final : public Workload {
     std::uint64_t key_;
     EpochOrder order_;
     Descriptor directory_;
-    std::vector<Buffer> buffers_;  // buffers of the readers
+    std::vector<Buffer> buffers_;
     std::mutex mutex_;
     std::uint64_t samples_ = 0, bytes_ = 0;
     Outcome failure_;  // first failure of any reader

@@ -95,8 +95,7 @@ class Transfer : public TransferBase {
     [[nodiscard]] bool gathers() const noexcept { return phase_.gathers(); }
     // The file might not exist if the owner's data was never written.
     [[nodiscard]] bool opens_file() const noexcept { return touches_file() && (writes_new() || count_ > 0); }
-    // Return the file whose cache this rank examines. In a write phase, this is the file that the rank writes, because
-    // files of other ranks might not exist yet.
+    // The file whose cache this rank examines: in a write phase the written file, because others may not exist yet.
     [[nodiscard]] const TransferFile<Io>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
     [[nodiscard]] FileUse use() const noexcept {
         using enum TransferOperation;
@@ -217,8 +216,8 @@ class Transfer : public TransferBase {
 
     TransferFile<Io> file_, own_file_;
     File data_;
-    std::vector<Region> regions_;              // regions of the members, if this phase gathers
-    std::vector<std::uint64_t> members_done_;  // completed transfers of the members
+    std::vector<Region> regions_;  // regions of the members, if this phase gathers
+    std::vector<std::uint64_t> members_done_;
 };
 
 }  // namespace

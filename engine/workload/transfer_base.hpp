@@ -83,7 +83,7 @@ class TransferBase : public Workload {
                 .age = set_.age,
                 .oldest = set_.age};
     }
-    // Return the oldest content that a read may find. Other passes of this phase may write newer content meanwhile.
+    // Return the range of ages that a read may find, including ages that this phase may write meanwhile.
     [[nodiscard]] Content found() const noexcept {
         constexpr std::uint64_t kMostPasses = std::uint64_t{1} << 32U;
         const Ages there = shared() || merged() ? set_.ages_of_all() : set_.ages[owner_];
@@ -97,7 +97,6 @@ class TransferBase : public Workload {
         packer.put(set_.done[owner]);
         packer.put(set_.ages[owner]);
     }
-    // Record the state of the owner's part after this phase.
     void note(const RankResult& result) {
         if (writes_new()) set_.done[owner_] = done_;
         note_ages(result.operations);
@@ -121,7 +120,6 @@ class TransferBase : public Workload {
                                 count_ * phase_.transfer_bytes == set_.done[owner_] * set_.written->transfer_bytes);
     }
     [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
-    // Return the number of transfers of this rank in a pass.
     [[nodiscard]] std::uint64_t count() const noexcept {
         if (writes_new()) return phase_.takes_part(owner_) ? region().transfers : 0;
         if (accessed_as_written()) return set_.done[owner_];
@@ -158,8 +156,7 @@ class TransferBase : public Workload {
         return std::nullopt;
     }
 
-    // Prepare new files, and drop the cache of existing ones if requested. `seen` is the file whose cache this rank
-    // examines.
+    // `seen`: the file whose cache this rank examines.
     template <class Io>
     [[nodiscard]] Outcome prepare_files(const TransferFile<Io>& file, const TransferFile<Io>& seen,
                                         CacheState& cache) const {
@@ -182,7 +179,7 @@ class TransferBase : public Workload {
         }
         if (drops && !seat_.one_process && !shared() && !writes_new() && count_ > 0 &&
             (owner_ != seat_.rank || merged())) {
-            // A rank on another node examines this file. Only drop the pages that an earlier phase cached on this node.
+            // Another rank examines this file: only drop the pages that an earlier phase cached on this node.
             CacheState unused;
             return file.look(true, unused, &CacheState::resident_before_bytes);
         }
@@ -223,7 +220,6 @@ class TransferBase : public Workload {
                 .wear_out = wear_out_.wanted() ? &wear_out_ : nullptr};
     }
 
-    // Call `loop` with the order of this rank's transfers.
     template <class Loop>
     LoopEnd in_their_order(Loop loop) const {
         if (phase_.access == Access::random_whole) return loop(anywhere());
@@ -252,7 +248,7 @@ class TransferBase : public Workload {
         if (count_ == region().transfers || !accessed_as_written()) return {region(), own};
         return {region(), own, as_written};
     }
-    // Return the first `count_` transfers of a seeded order over the whole file, which differs from rank to rank.
+    // Return a seeded order of the transfers in the whole file. The order differs from rank to rank.
     [[nodiscard]] Shuffled anywhere() const noexcept {
         Region file = region();
         file.transfers = set_.written->bytes_per_rank() * setting_.plan.ranks / phase_.transfer_bytes;

@@ -42,7 +42,6 @@ class TransferFile {
         return failure;
     }
 
-    // Compare the descriptor's flags with the flags that the phase requests.
     Workload::Outcome check_flags(int descriptor, bool& direct) const {
         if constexpr (!Io::kKernelFiles) return std::nullopt;
         const int flags = ::fcntl(descriptor, F_GETFL);

@@ -65,7 +65,6 @@ struct LoopSetting {
     WearOut* wear_out;  // null if the deadline ends the loop
 };
 
-// How the loop ended.
 struct LoopEnd {
     static constexpr int kEndOfFile = -1;
 
@@ -78,7 +77,6 @@ struct LoopEnd {
     std::optional<Mismatch> mismatch;
 };
 
-// Return a failure with its message.
 Failure describe(const LoopEnd& end, std::string path);
 
 // Move the whole buffer, continuing after short transfers. Return 0, an error number or kEndOfFile; `offset` is then
@@ -97,7 +95,6 @@ template <class File>
     }
 }
 
-// Move the whole buffer by the calls of `Io` on a descriptor.
 template <class Io>
 [[gnu::always_inline]] inline int move_all(bool reading, int descriptor, std::span<std::byte> buffer,
                                            std::uint64_t& offset) noexcept {

@@ -55,7 +55,7 @@ class QueuedLoop {
     // is stamped, some requests are submitted while others are still being stamped.
     void begin_transfers() noexcept {
         auto& free = file_.free_slots();
-        std::size_t told = free.size();  // Slots from this number on are submitted.
+        std::size_t told = free.size();  // Entries of `free` from this index on are submitted.
         std::size_t left = told;
         std::size_t stamped = 0;
         std::uint64_t before = loop_.stamp ? clock_.now() : 0;

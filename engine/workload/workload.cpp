@@ -1,4 +1,3 @@
-// Registry of workloads by kind of phase.
 #include "workload/workload.hpp"
 
 #include <algorithm>

@@ -59,7 +59,6 @@ struct PhaseSetting {
     Impact impact{};
 
     [[nodiscard]] const Phase& phase() const { return plan.phases[index]; }
-    // Return the context of another phase of the plan.
     [[nodiscard]] PhaseSetting at(std::size_t other) const {
         return {plan, other, state, root, name, clock, halt, impact};
     }
@@ -74,7 +73,6 @@ struct PhaseSetting {
     [[nodiscard]] std::optional<Failure> make(Buffer& buffer, std::uint64_t bytes) const;
 };
 
-// Latencies of a phase's calls.
 struct Latencies {
     Histogram calls;
     std::unique_ptr<Histogram> reads;  // latencies of reads with the operation mixed; those of writes are in `calls`
@@ -125,10 +123,10 @@ struct Seat {
     std::uint32_t rank;
     Progress& progress;
     Latencies& latencies;
-    bool leads_node = rank == 0;  // whether this is the first rank of its node
-    bool one_process = true;      // whether all ranks are threads of this process, on one machine
+    bool leads_node = rank == 0;
+    bool one_process = true;  // whether all ranks are threads of this process, on one machine
     OperationLog* log = nullptr;
-    Exchange* exchange = nullptr;       // messages with the other ranks
+    Exchange* exchange = nullptr;
     LibraryFiles* libraries = nullptr;  // null if the ranks are threads
     // Halts all ranks. Called by a rank that fails in a step where the others would wait for this rank.
     std::function<void()> alarm = {};  // NOLINT(readability-redundant-member-init)
@@ -156,7 +154,6 @@ struct CacheState {
     }
 };
 
-// Changes of a pool of small files.
 struct PoolCount {
     std::uint64_t before_files = 0;
     std::uint64_t after_files = 0;
@@ -171,7 +168,6 @@ struct PoolCount {
     }
 };
 
-// Results of a traversal of directories.
 struct Listed {
     std::uint64_t directories = 0;  // number of directories read
     std::uint64_t matches = 0;      // number of matches of find
@@ -316,7 +312,6 @@ class Explained final : public Inner {
     std::uint32_t rank_;
 };
 
-// The workload of each kind of phase.
 std::unique_ptr<Workload> make_listing(const PhaseSetting& setting, const Seat& seat);
 std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat& seat);
 std::unique_ptr<Workload> make_mixed(const PhaseSetting& setting, const Seat& seat);

@@ -74,7 +74,6 @@ class TreeRemoval {
         const std::lock_guard lock(mutex_);
         return left_.paths;
     }
-    // Return why the first path in left() could not be removed.
     [[nodiscard]] std::optional<Failure> failure() {
         const std::lock_guard lock(mutex_);
         return left_.failure;
@@ -118,7 +117,6 @@ class TreeRemoval {
         return entry.d_type == DT_DIR || entry.d_type == DT_UNKNOWN;
     }
 
-    // Paths that could not be removed, and the reason for the first path.
     struct Left {
         std::vector<std::string> paths;
         std::optional<Failure> failure;
@@ -145,7 +143,6 @@ class TreeRemoval {
     // Descriptors of shared directories, by index. Each rank has separate descriptors, because ranks that are threads
     // do not share a descriptor table.
     using Opened = std::map<std::size_t, Descriptor>;
-    // State of one rank.
     struct Walk {
         Pace pace;
         std::uint64_t before = Clock::system().now();
@@ -189,7 +186,6 @@ class TreeRemoval {
                 }
             }
             first = shared_.size();
-            // Processes may read a directory in different orders.
             std::ranges::sort(found, std::less<>());
         };
         look();
@@ -268,7 +264,6 @@ class TreeRemoval {
         }
         left.take(std::move(left_now));
     }
-    // Remove the files whose names hash to this part.
     void remove_part(const Piece& piece, Left& left, Walk& walk) {
         const int directory = directory_of(piece.shared, walk.opened);
         const std::string& path = shared_[piece.shared].path;
@@ -282,7 +277,6 @@ class TreeRemoval {
 
     enum class Fate : std::uint8_t { skipped, removed, vanished, left };
 
-    // Remove an entry, or add it to `left`.
     Fate remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
                 Left& left, Walk& walk) {
         if (::unlinkat(parent, name.c_str(), 0) == 0) return removed_one(walk);

@@ -1,4 +1,3 @@
-// Checks the marker; creates and removes the plan's directory.
 #include "workspace/workspace.hpp"
 
 #include <fcntl.h>

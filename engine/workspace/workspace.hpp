@@ -82,12 +82,10 @@ class Workspaces {
     [[nodiscard]] std::optional<Fault> make(bool prepared);
     [[nodiscard]] std::optional<Fault> join();
     void close();
-    // Remove all directories. Return the first failure.
     [[nodiscard]] std::optional<Failure> remove();
 
     [[nodiscard]] std::size_t count() const noexcept { return all_.size(); }
     [[nodiscard]] Workspace& first() noexcept { return all_.front(); }
-    // Descriptor of the directory of a rank.
     [[nodiscard]] int root(std::uint32_t rank) const noexcept { return all_[rank % all_.size()].root(); }
     // Name for messages: relative to the request's directory in the first directory, absolute in the others.
     [[nodiscard]] const std::string& name(std::uint32_t rank) const noexcept { return names_[rank % names_.size()]; }

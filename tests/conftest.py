@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# On a busy machine the duration of an example is not a sign of a fault.
+# By default Hypothesis fails an example that is slow. On a busy machine slowness is no fault.
 settings.register_profile("strakes", deadline=None)
 settings.load_profile("strakes")
 
@@ -34,10 +34,10 @@ os.environ["PYTHONPATH"] = str(ROOT / "src")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Rooms whose tests mount, or need all processors; those of the others may run in parallel.
+# Directories whose tests mount file systems or need all processors. Other tests may run in parallel.
 OF_THE_MACHINE = {"api", "lab", "newcomer", "security", "targets"}
 
-# All tests of such a file share fixtures that take seconds to build, so one process runs the whole file.
+# The tests of one of these files share slow fixtures, so one process runs the whole file.
 _TOGETHER = {"tests/tuning/test_source.py", "tests/report/test_browser.py"}
 
 # The tests of these files start the HA pair of the lab.
@@ -60,7 +60,6 @@ def one_in(number: int, cases: Iterable[object]) -> list[object]:
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until the condition holds, and fail after this time."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -95,9 +94,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect in one process first; the others then find its byte code.
+    """Let one process collect the tests before the others, which then reuse its compiled files.
 
-    Collected objects live until the end, so the garbage collector is off during collection and ignores them later.
+    The garbage collector is off meanwhile, because collected tests live until the end.
     """
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build" / "collecting.lock").open("w") as lock:
@@ -115,17 +114,17 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Raise the priority of chains: a real server that gets no processor time is considered dead."""
+    """Run the tests of a chain at normal priority and others at low priority, so that real servers are not starved."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        with contextlib.suppress(PermissionError):  # only root runs tests with real servers
+        with contextlib.suppress(PermissionError):  # tests with real servers need root
             os.setpriority(os.PRIO_PROCESS, 0, 0 if chain_of(item.nodeid) else 10)
 
 
 def chain_of(nodeid: str) -> str:
     """Return the chain of a test, or "" if it may run in parallel with any other test.
 
-    The tests of a chain run one after another. "pair": the HA pair of the lab, minutes with little computation.
-    "lab": other real servers. "machine": tests that mount, or need all processors.
+    The tests of a chain run one after another. "pair": tests with the HA pair of the lab. "lab": tests with other real
+    servers. "machine": tests that mount file systems or need all processors.
     """
     place = PurePosixPath(nodeid.partition("::")[0])
     if str(place) in _OF_THE_PAIR:

@@ -21,10 +21,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class _Fault:
-    """Calls to fail with ``errno``; 0 leaves them unanswered until the next order, -1 acknowledges and ignores them.
+    """A fault: calls that fail with ``errno``. 0: no answer until the next order; -1: success without effect.
 
-    ``processes`` restricts the fault to these process ids; empty: any process. A write fails only if all files together
-    would then hold more than ``after_bytes``.
+    ``processes``: the callers affected; empty: all. A write fails only if the files together would exceed
+    ``after_bytes``.
     """
 
     calls: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ class _Server:
         offset, size = struct.unpack_from("<8xQI", body)
         rows = b""
         for name, entry in sorted(self._nodes[number].entries.items(), key=lambda item: item[1]):
-            # Offsets are node numbers, so that removals during a listing do not hide other entries.
+            # An offset is a node number: with positions, a removal during a listing would hide other entries.
             if entry <= offset:
                 continue
             row = struct.pack("<2Q2I", entry, entry, len(name), stat.S_IFMT(self._nodes[entry].mode) >> 12) + name
@@ -236,7 +236,7 @@ def main(place: str, mounter: int, writes_later: bool) -> None:
     try:
         _Server(device, writes_later).serve()
     finally:
-        libc.umount2(os.fsencode(place), _MNT_DETACH)  # a killed test leaves the mount behind
+        libc.umount2(os.fsencode(place), _MNT_DETACH)  # a test that was killed has not unmounted it
 
 
 if __name__ == "__main__":

@@ -48,14 +48,13 @@ class Clock:
 
 
 def steps(live: LiveWatch, clock: Clock, until_s: float, every_s: float = 1.0) -> None:
-    """Step the watch until this time."""
     while clock.now_s < until_s:
         live.step()
         clock.now_s += every_s
 
 
 class Creates:
-    """A probe that creates a file each second, slowly until ``slow_until_s``."""
+    """A probe that creates a file each second; a creation takes 50 ms before ``slow_until_s``, and 1 ms later."""
 
     slow_until_s = 0.0
 
@@ -74,10 +73,10 @@ class Creates:
 
 
 class Scheduled(Creates):
-    """A probe with one create due each second, on a file system that is frozen during ``frozen_s``.
+    """A probe that should create a file each second, on a file system that does not answer during ``frozen_s``.
 
-    The create due when the freeze starts is in flight until the thaw; those due later in it start at the thaw. Creates
-    due in ``fails_s`` end with ``errno``.
+    The first creation in ``frozen_s`` waits until its end, and the later ones start only then. Creations in ``fails_s``
+    fail with ``errno``.
     """
 
     def __init__(self, clock: Clock, frozen_s: range = range(0), fails_s: range = range(0), errno: str = "") -> None:
@@ -99,7 +98,7 @@ class Scheduled(Creates):
 def probed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: Callable[[Clock], object], until_s: int = 1400
 ) -> tuple[list[WatchEvent], Ring]:
-    """Watch a directory with the probe until ``until_s``; return the reported events and the store."""
+    """Watch a directory with a probe until ``until_s``. Return the reported events and the store."""
     clock, told, probes = Clock(), list[WatchEvent](), list[object]()
 
     def begin(*_: object, **__: object) -> object:

@@ -21,7 +21,7 @@ from strakes.targets import calls
 
 @contextmanager
 def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = None) -> Iterator[Path]:
-    """Mount a new tmpfs of mode 1777 on ``place``, or on a temporary directory if it is None."""
+    """Mount a new tmpfs that every user may write, on ``place`` or on a temporary directory."""
     with _mounted(
         ["-t", "tmpfs", "-o", ",".join(filter(None, [f"size={size}", "mode=1777", options])), "strakes-test"], place
     ) as mounted:
@@ -103,7 +103,7 @@ class FaultyMount:
         self._order({"calls": calls})
 
     def keep(self, *calls: str) -> None:
-        """Acknowledge the calls, such as unlink, but do nothing, until the next order."""
+        """Report success for these calls without performing them, until the next order."""
         self._order({"calls": calls, "errno": -1})
 
     def mend(self) -> None:
@@ -117,9 +117,9 @@ class FaultyMount:
 
 @contextmanager
 def faulty_mounted(*, writes_later: bool = False, mounter: int = 0) -> Iterator[FaultyMount]:
-    """Mount a fault-injecting file system, as if the user ``mounter`` did it.
+    """Mount a fault-injecting file system in the name of the user id ``mounter``.
 
-    With ``writes_later`` the kernel caches writes, and they fail at write-back, as they may on a network file system.
+    With ``writes_later`` the kernel caches writes and reports errors of writes late, as for a network file system.
     """
     if os.geteuid() != 0 or not Path("/dev/fuse").exists():
         pytest.skip("mounting it needs root and FUSE")
@@ -173,14 +173,13 @@ def bind_mounted(source: Path, place: Path) -> Iterator[None]:
 
 
 def fill_up(path: Path) -> None:
-    """Append to a file until the file system is full."""
     with suppress(OSError), path.open("ab", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
 
 
 def unmount(place: Path) -> None:
-    # The kernel releases the io_uring requests and mappings of an ended process with a delay.
+    # After a process ends, the kernel releases its io_uring requests and mappings with a delay.
     deadline = time.monotonic() + 10
     while subprocess.run(["umount", str(place)], capture_output=True).returncode != 0:
         if time.monotonic() > deadline:
@@ -191,7 +190,7 @@ def unmount(place: Path) -> None:
 
 @contextmanager
 def other_user(uid: int = 65534) -> Iterator[None]:
-    """Run the block with the effective user and group id ``uid``; children get an interpreter that this user has."""
+    """Run the block as another user. Replace ``sys.executable`` if that user may not run it."""
     if os.geteuid() != 0:
         pytest.skip("becoming somebody else needs root")
     os.setegid(uid)

@@ -43,9 +43,9 @@ def heavy_tailed(scale: float) -> Shape:
 
 
 def slowed_down(scale: float) -> Shape:
-    """Return a steady rate with rare, long stalls.
+    """Return rates of a system with rare, long stalls.
 
-    A Pareto variable (index 1.5, infinite variance) lengthens the time of a run.
+    The time of a run is 1 plus ``scale`` times a Lomax variable of index 1.5 (infinite variance).
     """
     median = 1 / (1 + scale * (2 ** (1 / 1.5) - 1))
     return Shape(

@@ -1,4 +1,4 @@
-"""The forecast benchmark: each rule is exact on a system that follows it, and published series are forecast well."""
+"""The benchmark of forecasts: each rule is exact on a system that follows it, and published series are forecast."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LOOKS = (9, 18, 36)
 MEMORY = Place("tmpfs", Path("/nowhere"), "", has_device=False)
 DEVICE = Place("XFS", Path("/nowhere"), "", has_device=True)
 FILES = Work("files", "tmpfs", 1, items=10)
-CREATE = "file-create"  # must reach a ratio of 1 to a peer
+CREATE = "file-create"  # an operation that must be as fast as a peer's
 
 
 @pytest.mark.parametrize("source", ["floor.c", "pattern.cpp"])
@@ -60,7 +60,7 @@ def test_later_measurements_do_not_change_a_decision() -> None:
     assert answered(both) == answered(early)
 
 
-def test_a_ratio_at_its_bar_is_measured_to_the_last_block_and_called_too_noisy() -> None:
+def test_a_ratio_that_equals_the_required_one_is_measured_to_the_last_block_and_called_too_noisy() -> None:
     results = rates(1.0, 0.2, 36, seed=3)
     early = {series: {block: blocks[block] for block in range(18)} for series, blocks in results.items()}
     assert is_open(FILES, early, OURS, [PEER], LOOKS)
@@ -68,8 +68,8 @@ def test_a_ratio_at_its_bar_is_measured_to_the_last_block_and_called_too_noisy()
     assert not is_open(FILES, results, OURS, [PEER], LOOKS)
 
 
-def test_three_looks_at_a_ratio_at_its_bar_keep_the_stated_error_rate() -> None:
-    # For a median exactly at the bar both verdicts are errors, and each may occur in 5 % of all benches.
+def test_three_looks_at_a_ratio_that_equals_the_required_one_keep_the_error_rate() -> None:
+    # At a true ratio equal to the required one, "met" and "missed" are errors; each may occur in 5 % of all benches.
     verdicts = [answered(rates(1.0, 0.3, 36, seed)).verdict for seed in range(1000, 1300)]
     assert verdicts.count("missed") <= 0.05 * len(verdicts) * 1.4
     assert verdicts.count("met") <= 0.05 * len(verdicts) * 1.4
@@ -87,14 +87,16 @@ def test_three_looks_at_a_ratio_at_its_bar_keep_the_stated_error_rate() -> None:
         (0.90, 0.03, "missed"),
     ],
 )
-def test_a_bar_within_the_margin_of_both_ends_is_not_called_noisy(ratio: float, noise: float, verdict: str) -> None:
+def test_a_ratio_that_is_within_the_margin_of_the_required_one_is_not_called_noisy(
+    ratio: float, noise: float, verdict: str
+) -> None:
     results = rates(ratio, noise, 36, 7, LOOP)
     assert answered(results, LOOP).verdict == verdict
     early = {series: {block: blocks[block] for block in range(18)} for series, blocks in results.items()}
     assert is_open(FILES, early, OURS, [LOOP], LOOKS) == (verdict not in ("met", "missed"))
 
 
-def test_the_process_shares_a_processor_with_kernel_threads_and_both_masks_are_restored(tmp_path: Path) -> None:
+def test_one_processor_is_used_by_the_process_and_the_kernel_and_both_masks_are_restored(tmp_path: Path) -> None:
     mask = tmp_path / "cpumask"
     mask.write_text("3\n")
     allowed = os.sched_getaffinity(0)
@@ -104,7 +106,7 @@ def test_the_process_shares_a_processor_with_kernel_threads_and_both_masks_are_r
     assert mask.read_text() == "3\n" and os.sched_getaffinity(0) == allowed
 
 
-def test_every_work_has_a_reason_and_only_a_device_gets_direct_transfers() -> None:
+def test_every_workload_has_a_reason_and_only_a_device_gets_direct_transfers() -> None:
     works = works_of(MEMORY, DEVICE, QUICK)
     assert all(works.values())
     assert {work.place for work in works if work.direct} == {"XFS"}

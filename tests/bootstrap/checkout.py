@@ -41,7 +41,7 @@ class Checkout:
         digest = self.shell('digest_of_sources "$1"').stdout
         stamp = environment / "strakes.stamp"
         stamp.write_text(f"{self.path}\n{digest}-\n")
-        before_any_edit = time.time() - 1  # file timestamps are coarser than the delay between this and an edit
+        before_any_edit = time.time() - 1  # else an edit right after this could have the same timestamp
         os.utime(stamp, (before_any_edit, before_any_edit))
         return python
 
@@ -69,7 +69,7 @@ class Checkout:
 
 
 def bare_path(directory: Path, *programs: str) -> str:
-    """Return a PATH that holds only these programs and the tools that the scripts use."""
+    """Return a PATH with only these programs and the tools that the scripts use."""
     helpers = "bash cat cksum cut env find flock mkdir mv printf readlink rm sed sort tail touch wc xargs"
     directory.mkdir(exist_ok=True)
     for name in (*helpers.split(), *programs):

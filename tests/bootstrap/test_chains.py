@@ -31,7 +31,7 @@ def test_each_chain_runs_in_its_own_worker(tmp_path: Path) -> None:
         file.write_text(NOTE)
     shutil.copy(TESTS / "conftest.py", tmp_path / "tests")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    # In the shared base directory pytest would spend minutes on removing the directories of earlier sessions.
+    # In its default base directory pytest would spend minutes on removing directories of earlier sessions.
     words = [sys.executable, "-m", "pytest", "--quiet", "--numprocesses", "4", "--basetemp", "places", "tests"]
     notes = tmp_path / "notes"
     done = subprocess.run(words, cwd=tmp_path, env={"NOTES": str(notes)}, capture_output=True, text=True, timeout=120)

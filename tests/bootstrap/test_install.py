@@ -90,7 +90,7 @@ def test_only_development_installs_servers() -> None:
     used = wanted_packages("")
     assert {"g++", "nlohmann-json3-dev"} <= used
     assert used.isdisjoint(servers) and len(used) < 10
-    # ./dev man needs no more packages than use does.
+    # ./dev man installs no more packages than ./strakes does.
     (man,) = [line for line in (ROOT / "dev").read_text().splitlines() if line.strip().startswith("man)")]
     assert "bootstrap/install" in man and "--dev" not in man and "setup" not in man
 

@@ -1,4 +1,4 @@
-"""Another user may have prepared the Python of a checkout: inside it, or in the cache if its user cannot write it."""
+"""./strakes runs no Python that another user could have prepared in the checkout or in the cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_only(checkout: Checkout, **variables: str) -> subprocess.CompletedProce
 
 
 def prepared(checkout: Checkout, cache: Path) -> Path:
-    """Install a Python below a cache, where ./strakes looks for it; return the environment."""
+    """Install a Python where ./strakes looks for it in a cache; return its environment."""
     name = checkout.shell('sum=$(printf %s "$1" | cksum); echo "${sum// /-}"').stdout.strip()
     environment = cache / "strakes" / name
     checkout.install(environment)
@@ -125,7 +125,7 @@ def test_the_set_up_keeps_temporary_files_where_others_cannot_replace_them(
     (tmp_path / "bin" / "python3").chmod(0o755)
     checkout.strakes(environment={"STRAKES_NO_INSTALL": "1", "PATH": path, "TMPDIR": str(place)})
     assert (tmp_path / "seen").read_text() == f"{'none' if owner else place} no configuration of uv: 1\n"
-    # It never had a mode with which others could hold it: there is no chmod on this PATH.
+    # The file was created with this mode, because there is no chmod on this PATH.
     assert (checkout.path / ".venv" / "bootstrap.lock").stat().st_mode & 0o777 == 0o600
 
 
@@ -156,7 +156,7 @@ def test_a_cache_with_one_directory_that_others_can_write_is_refused(
     assert read_only(checkout, XDG_CACHE_HOME=str(cache)).returncode == 3
 
 
-def test_only_links_of_root_lead_to_the_cache(checkout: Checkout, tmp_path: Path) -> None:
+def test_the_cache_is_reached_only_through_links_of_root(checkout: Checkout, tmp_path: Path) -> None:
     prepared(checkout, tmp_path / "cache")
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "cache")
@@ -177,7 +177,7 @@ def test_without_a_home_a_directory_that_others_made_is_refused(checkout: Checko
         shutil.rmtree(theirs)
 
 
-def test_the_lock_of_an_environment_truncates_nothing(checkout: Checkout, tmp_path: Path) -> None:
+def test_locking_an_environment_truncates_no_file(checkout: Checkout, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     environment = prepared(checkout, cache)
     (environment / "strakes.stamp").unlink()

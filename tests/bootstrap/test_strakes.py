@@ -1,4 +1,4 @@
-"""./strakes in a checkout that is set up: runs the command, unless the sources are newer than the environment."""
+"""./strakes runs the command if the environment is up to date with the sources of the checkout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_arguments_reach_the_command_unchanged(checkout: Checkout) -> None:
     assert (called.returncode, called.stderr) == (0, "")
 
 
-def test_it_works_through_a_symbolic_link_and_from_any_directory_despite_cdpath(
+def test_strakes_runs_through_a_symbolic_link_and_from_any_directory_despite_cdpath(
     checkout: Checkout, tmp_path: Path
 ) -> None:
     python = checkout.install()
@@ -35,7 +35,7 @@ def test_it_works_through_a_symbolic_link_and_from_any_directory_despite_cdpath(
     for through, cwd, cdpath in ((link, Path("/"), ""), (relative, tmp_path, "/usr:/")):
         called = checkout.strakes("runs", through=through, cwd=cwd, environment={"CDPATH": cdpath})
         assert called.stdout.splitlines()[0] == str(python)
-    # Commands are printed as the user called strakes, unless the user's PATH leads here.
+    # Messages call strakes as the user did, or by its name alone if the PATH of the user leads here.
     python.write_text('#!/bin/sh\necho "$STRAKES_CALLED"\n')
     assert checkout.strakes("runs", through=relative, cwd=tmp_path).stdout == "a\\ \\&\\ 1/strakes\n"
     on_path = {"PATH": f"{link.parent}:{os.environ['PATH']}"}
@@ -81,14 +81,14 @@ CHANGES: dict[str, tuple[Callable[[Path], object], bool]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_checkout_is_fresh_unless_a_source_of_its_environment_changed(checkout: Checkout, change: str) -> None:
+def test_an_environment_is_up_to_date_unless_one_of_its_sources_changed(checkout: Checkout, change: str) -> None:
     checkout.install()
     make, fresh = CHANGES[change]
     make(checkout.path)
     assert checkout.is_fresh() == fresh
 
 
-def test_a_checkout_that_was_moved_is_not_fresh(checkout: Checkout, tmp_path: Path) -> None:
+def test_the_environment_of_a_moved_checkout_is_not_up_to_date(checkout: Checkout, tmp_path: Path) -> None:
     checkout.install()
     moved = tmp_path / "moved"
     checkout.path.rename(moved)

@@ -20,10 +20,10 @@ def register(monkeypatch: pytest.MonkeyPatch, body: Callable[[], object], name: 
 
 
 def wait_for_signals() -> int:
-    """Run a command that prints "ready", and "cleaning" once it is interrupted; return its exit status.
+    """Run a command that prints "ready", and "cleaning" when it is interrupted; return its exit status.
 
-    With "slowly" in the arguments it cleans for 60 s and prints "hurried" after that or at the next interrupt; with
-    "very" it then waits for another 60 s; with "ignoring-hangup" SIGHUP is ignored from the start.
+    Arguments: "slowly": it cleans for 60 s, and prints "hurried" at the end or at the next interrupt. "very": it then
+    waits for another 60 s. "ignoring-hangup": it ignores SIGHUP from the start.
     """
 
     def body() -> None:

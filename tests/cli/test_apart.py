@@ -103,7 +103,7 @@ def test_a_suspended_command_resumes_with_its_work() -> None:
         assert process.wait(20) == 0
 
 
-def test_a_command_that_was_stopped_for_longer_than_it_waits_goes_on() -> None:
+def test_a_command_continues_after_a_stop_that_is_longer_than_its_time_limit() -> None:
     with start("print('ready', flush=True); time.sleep(2); return 7") as process:
         assert line_of(process) == "ready"
         for _ in range(3):
@@ -115,7 +115,7 @@ def test_a_command_that_was_stopped_for_longer_than_it_waits_goes_on() -> None:
     assert process.returncode == 7
 
 
-# Starts a process with a thread blocked on a dead server, prints its process ID, and kills it.
+# Starts a process whose thread blocks on a dead server, prints the process ID, and kills the process.
 LEAVE = """
         import subprocess
         waits = "import os, sys, threading; threading.Thread(target=os.{call}, args=({arguments},)).start()"
@@ -129,9 +129,7 @@ LEAVE = """
 
 @pytest.mark.parametrize("call", ["mkdir", "stat", "rmdir"])
 @pytest.mark.parametrize("end", ["return 1", "os._exit(1)"])
-def test_a_killed_process_that_the_work_leaves_blocked_in_the_kernel_is_named(
-    mount: FaultyMount, call: str, end: str
-) -> None:
+def test_a_killed_process_that_stays_blocked_in_the_kernel_is_named(mount: FaultyMount, call: str, end: str) -> None:
     mount.hang("lookup", "mkdir", "getattr")
     try:
         with start(LEAVE.format(call=call, arguments=repr(str(mount.place / "d"))) + f"        {end}") as process:
@@ -145,7 +143,7 @@ def test_a_killed_process_that_the_work_leaves_blocked_in_the_kernel_is_named(
     assert gone(left)
 
 
-def test_running_processes_that_the_work_leaves_are_not_named() -> None:
+def test_processes_that_still_run_after_the_work_are_not_named() -> None:
     work = """
         import subprocess
         nowhere = subprocess.DEVNULL
@@ -233,7 +231,7 @@ def test_work_blocked_on_a_dead_server_is_left_behind_with_a_message(mount: Faul
     """
     try:
         with start(work) as process:
-            # Reads to end of file: the child must not keep the pipes open.
+            # communicate() returns only if the child has closed the pipes, too.
             printed, errors = process.communicate(timeout=30)
             assert (process.returncode, printed) == (1, "begun\n")
             assert errors.startswith("strakes: error: the file system does not answer\n")
@@ -261,7 +259,7 @@ DEAD = "{'lus-MDT0000': LostServer('mds1', 'DISCONN')}"
 
 
 @pytest.mark.parametrize(("lost", "wait_s"), [("{}", 0.0), (DEAD, 0.0), (DEAD, 60.0)])
-def test_a_watchdog_restores_settings_for_a_blocked_command_and_decides_how_long_it_waits_in_an_outage(
+def test_a_watchdog_limits_the_wait_of_a_blocked_command_and_then_restores_settings(
     mount: FaultyMount, lost: str, wait_s: float
 ) -> None:
     mount.hang("mkdir")

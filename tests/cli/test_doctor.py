@@ -1,5 +1,3 @@
-"""``strakes doctor``: the checks of this machine."""
-
 from __future__ import annotations
 
 import json
@@ -25,7 +23,7 @@ def test_the_json_output_has_a_remedy_for_every_check_that_is_not_ok(capsys: pyt
     assert all(check["remedy"] for check in document["checks"] if check["state"] != "ok")
 
 
-def test_without_an_engine_it_exits_with_status_3(
+def test_without_an_engine_doctor_exits_with_status_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STRAKES_ENGINE", "/nonexistent/strakes-engine")

@@ -1,5 +1,3 @@
-"""The table of a rehearsal."""
-
 from __future__ import annotations
 
 from typing import get_args
@@ -14,7 +12,7 @@ from strakes.failover.rehearse import Rehearsal
 ENDINGS = get_args(Ending)
 
 
-def test_every_ending_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_outcome_of_a_rehearsal_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     scenes = tuple(
         Scene(
             failures=(RoomPart("node", "mds1"),),

@@ -1,4 +1,4 @@
-"""Commands on a hanging mount: each names the mount and a remedy, and ends soon; a watch keeps trying."""
+"""Commands on a hanging mount end soon and name the mount and a remedy. A watch keeps trying."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALLS = (
     *("lookup", "getattr", "setattr", "mknod", "mkdir", "unlink", "rmdir", "rename", "open", "read", "write", "statfs"),
     *("release", "fsync", "flush", "opendir", "readdir", "releasedir", "fsyncdir", "create"),
 )
-# Seconds: 30 for the command, and 45 for start and exit of a program on a busy machine.
+# 30 s for the command, and 45 s for start and exit of a program on a busy machine.
 WITHIN_S = 75.0
 APPLICATION = ROOT / "examples" / "apps" / "restart-dump.toml"
 COMMANDS = (
@@ -114,7 +114,7 @@ def test_a_watch_can_be_ended_while_the_mount_hangs(mount: FaultyMount, tmp_path
             mount.hang(*CALLS)
             time.sleep(2)
             process.send_signal(signal.SIGTERM)
-            # The files of its probe cannot be removed, so the exit status is not 0.
+            # The exit status is not 0, because the files of the watch's probe cannot be removed.
             assert process.wait(WITHIN_S) in (1, 130)
             assert _until(lines, "left behind")
         finally:

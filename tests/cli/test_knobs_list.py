@@ -1,4 +1,4 @@
-"""``strakes knobs list``: an unset knob shows the value that its servers use."""
+"""``strakes knobs list`` shows the value that servers use for an unset knob."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def modules_loaded_by(*lines: str) -> set[str]:
 
 
 def python_path() -> str:
-    # For an interpreter without site, because an editable installation imports further modules at startup.
+    # The interpreter runs without ``site``, because an editable installation imports modules at startup.
     return f"{ROOT / 'src'}:{Path(click.__file__).parents[1]}"
 
 
@@ -142,7 +142,7 @@ def test_errors_during_clean_up_are_reported(
     assert "  also: not everything could be removed; next: strakes clean DIR" in capsys.readouterr().err
 
 
-def test_a_bug_is_one_message_and_a_log_with_the_traceback(
+def test_a_bug_gives_one_message_and_a_log_with_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
@@ -156,7 +156,7 @@ def test_a_bug_is_one_message_and_a_log_with_the_traceback(
     assert "a bug of ours" in log and "Traceback" in log
 
 
-def test_a_bug_is_one_message_even_if_no_log_can_be_written(
+def test_a_bug_gives_one_message_even_if_no_log_can_be_written(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
@@ -166,7 +166,7 @@ def test_a_bug_is_one_message_even_if_no_log_can_be_written(
     register(monkeypatch, fail)
     assert run(["probe"]) == 1
     errors = capsys.readouterr().err
-    # A broken pipe that is not standard output is a bug, too.
+    # A broken pipe is a bug unless it is standard output.
     assert "it cannot be written: [Errno 2]" in errors and "the engine has gone" in errors
 
 
@@ -244,7 +244,7 @@ _COMMAND = re.compile(r"strakes ([a-z]+)((?: (?!strakes)[^ .;,()`{}]+)*)")
 
 
 def remedies() -> Iterator[tuple[str, str]]:
-    """Yield each command line quoted in the strings of the sources, as the command and one option after it."""
+    """Yield (command line, option) for each option of a command line that a string of the sources quotes."""
     for path in sorted((ROOT / "src" / "strakes").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

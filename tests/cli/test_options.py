@@ -104,7 +104,7 @@ def test_an_output_whose_directory_vanished_names_the_command_that_shows_the_run
 
 
 class AskedFor(Exception):
-    """Raised in place of detecting a target, with the arguments of ``detect``."""
+    """Raised instead of detecting a target; its arguments are those of ``detect``."""
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,6 @@ def test_every_measuring_command_passes_the_servers_option_on(
 
 
 def every_command(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Yield every command and group with its name."""
     yield name, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -166,10 +165,7 @@ def test_an_empty_name_on_the_command_line_is_bad_input(words: str, capsys: pyte
 
 
 def refusals() -> Iterator[tuple[str, click.Option, str]]:
-    """Yield (command line, option, message) for each of five odd values that an option of a command refuses.
-
-    Parsing alone is done; no command runs.
-    """
+    """Parse five odd values for each option; yield (command line, option, message) of each refusal."""
     for words, command in every_command(cli):
         for option in command.params:
             if not isinstance(option, click.Option) or option.is_flag or option.count:
@@ -184,7 +180,7 @@ def refusals() -> Iterator[tuple[str, click.Option, str]]:
                     yield f"{words} {name} {value}", option, error.format_message()
 
 
-# A helpful refusal has an example, the choices, the bounds, or the fault of the file.
+# A helpful refusal gives an example, the choices, the bounds, or the fault of a file.
 SAYS_WHAT_IS_RIGHT = re.compile(
     r"such as \S|for example, \S|is not one of '|in the range [x\d]|above 0|\d to \d"
     r"|must be (at least|more)|does not exist|is not writable|give a"

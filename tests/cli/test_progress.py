@@ -1,5 +1,3 @@
-"""The progress display of long commands."""
-
 from __future__ import annotations
 
 import io

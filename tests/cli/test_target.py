@@ -17,7 +17,7 @@ from targets.lustre.test_target import target
 @pytest.fixture
 def lustre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file_system = target(tmp_path)
-    # The recording has the layout and placement of this directory only, not of the root.
+    # Only this directory's layout and placement were recorded, not those of the root.
     directory = tmp_path / "s" / "d_c2"
     directory.mkdir(parents=True)
     given = file_system.layout(directory)

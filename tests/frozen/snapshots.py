@@ -76,7 +76,6 @@ def plans() -> str:
 
 
 def commands() -> str:
-    """Return the help of every command."""
     pages = []
     for path, command in _commands("strakes", cli):
         with click.Context(command, info_name=path, terminal_width=100, **cli.context_settings) as context:
@@ -112,7 +111,7 @@ def _checked(name: str, directory: Path) -> list[str]:
 
 
 def decisions() -> str:
-    """Return the decided findings of the stored runs with their direction, one per line."""
+    """Return each decided finding of the stored runs with its direction, one per line."""
     paths = sorted((ROOT / "tests" / "runs" / "stored").glob("*.json.gz"))
     return "".join(
         f"{path.name.removesuffix('.json.gz')} {finding['id']} {direction}\n"
@@ -205,12 +204,11 @@ SNAPSHOTS: dict[str, Callable[[], str]] = {
 
 
 def path_of(name: str) -> Path:
-    """Return the path of a snapshot."""
     return DATA / f"{name}.txt"
 
 
 if __name__ == "__main__":
-    # With a name as argument, print that snapshot; otherwise write all files.
+    # With an argument, print the snapshot of that name; otherwise write the files of all snapshots.
     if sys.argv[1:]:
         sys.stdout.write(SNAPSHOTS[sys.argv[1]]())
     else:

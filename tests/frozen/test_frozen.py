@@ -15,7 +15,7 @@ from frozen.snapshots import SNAPSHOTS, path_of
 
 
 def present(name: str) -> str:
-    """Return a snapshot made by a new process, as click caches the help of commands that other tests registered."""
+    """Make a snapshot in a new process, because click caches the help of commands that other tests registered."""
     return subprocess.run(
         [sys.executable, "-m", "frozen.snapshots", name],
         cwd=ROOT / "tests",

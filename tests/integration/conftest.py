@@ -38,7 +38,7 @@ def target() -> Iterator[Path]:
 
 @pytest.fixture
 def place(mount: Path) -> Iterator[Path]:
-    """Create a marked directory on the mount, and check afterwards that nothing else is left in it."""
+    """Create a directory with a workspace marker on the mount, and check afterwards that only the marker is left."""
     directory = mount / "marked"
     directory.mkdir()
     (directory / ".strakes-marker").write_text("{}")
@@ -75,7 +75,7 @@ def most_measured() -> int:
 
 
 def wait_for_visits(running: subprocess.Popen[str], visits: int) -> None:
-    """Wait until a run has ``visits`` measuring visits; fails if ``running`` has ended."""
+    """Wait until a run has ``visits`` measuring visits. Fail if the process ``running`` ends before."""
     while most_measured() < visits:
         assert running.poll() is None, running.communicate()[1]
         time.sleep(0.02)

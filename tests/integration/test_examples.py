@@ -25,7 +25,7 @@ from strakes.runs.store import Store
 EXAMPLES = sorted(
     path for path in (ROOT / "examples").glob("*.toml") if not {"[cluster]", "[[need]]"} & set(path.read_text().split())
 )
-# Examples of libraries that need ranks as processes, and the mpiexec for each.
+# Example plans for libraries that need MPI processes, and the mpiexec for each.
 LIBRARIES = {"mpiio": "mpiexec", "hdf5": "mpiexec.openmpi", "pnetcdf": "mpiexec.openmpi"}
 BY_THREADS = [path for path in EXAMPLES if path.stem not in LIBRARIES]
 
@@ -56,7 +56,7 @@ def test_an_example_runs_and_every_phase_is_measured(path: Path, target: Path, t
     check_example(path, target, tmp_path / "out.json")
 
 
-# Examples whose ranks depend on each other.
+# Example plans in which ranks depend on each other.
 TOGETHER = ("mixed", "restart-dump", "startup-load")
 
 

@@ -1,4 +1,4 @@
-"""Limits for the sake of other users: a capped load, and a measurement on a slow device that yields to its probe."""
+"""``--impact`` limits the load, and with ``--neighbour`` a run yields to other users of a slow device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.runs.store import Store
 from strakes.studies.neighbour import KINDS
 
 IOPS = 200
-# One request per rank is in flight, so the last one waits for RANKS / IOPS seconds.
+# Each rank has one request in flight, so the last request waits for RANKS / IOPS seconds.
 RANKS = 200
 ALLOWED_S = 0.45
 LOAD = f"""
@@ -86,7 +86,7 @@ def test_a_limit_holds_for_the_whole_run_and_its_figures_are_marked(strakes: Str
 
 def test_an_undisturbed_probe_changes_nothing_and_is_reported(strakes: StrakesRunner, tmp_path: Path) -> None:
     plan = tmp_path / "creations.toml"
-    # Long enough for the probe, which makes a request every 30 ms.
+    # The run must last long enough for several requests of the probe, one every 30 ms.
     plan.write_text(CREATIONS.replace("items = 50", "items = 20000"))
     with tmpfs_mounted("64m") as target:
         done = strakes("run", plan, target, "--budget", "2s", "--neighbour", "p99=10s")
@@ -119,7 +119,7 @@ def test_on_a_slow_device_the_measurement_yields_to_other_users(
     yielded = [visit for visit in run.visits if visit.ended == "yielded"]
     felt = [visit.neighbour for visit in run.visits]
     shares = [visit.impact.share for visit in run.visits]
-    # The first visit runs at full load and shows the latency of other users without the option.
+    # The first visit runs at full load. Its latency is what other users would have without the option.
     assert shares[0] == 1.0 and felt[0]["p99_s"] > ALLOWED_S
     assert min(shares) <= 0.5 or done.returncode == 130
     (event,) = run.events_of(NeighbourFelt)

@@ -24,7 +24,7 @@ def busy_ms(device: str) -> int:
     return int(Path("/sys/block", Path(device).name, "stat").read_text().split()[9])
 
 
-def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(labs: Labs) -> None:
+def test_a_ceph_lab_starts_all_requested_servers_and_goes_down_without_a_trace(labs: Labs) -> None:
     mount = labs.up("ceph --osds 2 --mds 2 --standby 1 --osd-size 2GiB")
     status = labs.status("ceph")
     assert status["condition"] == "up" and status["ready_after_s"] < 60
@@ -76,7 +76,7 @@ def test_a_standby_takes_over_and_status_names_the_killed_server(labs: Labs) -> 
     assert again.returncode == 0 and f"mds.{active}" in again.stderr and again.stdout.strip() == str(mount)
 
 
-def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_no_trace(labs: Labs) -> None:
+def test_servers_requested_as_slow_are_slow_and_leave_no_trace(labs: Labs) -> None:
     if hierarchy_of("blkio") is None or hierarchy_of("cpu") is None or os.geteuid() != 0:
         pytest.skip("control groups cannot be written here")
     mount = labs.up("ceph --osds 1 --mds 1 --standby 0 --osd-size 2GiB --slow-osd 0=60 --mds-cpu 15")
@@ -87,7 +87,7 @@ def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_no_trace(labs:
             file.write(os.urandom(16 * MIB))
             os.fsync(file.fileno())
     took = time.monotonic() - began
-    # The device must be busy for over 30 % of the time, as it does 60 operations a second.
+    # At 60 operations a second the device is busy for over 30 % of the time.
     assert busy_ms(device) - busy > 300 * took
     (mds,) = labs.pids("ceph", "mds")
     assert "strakes-lab" in Path(f"/proc/{mds}/cgroup").read_text()

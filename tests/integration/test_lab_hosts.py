@@ -82,7 +82,6 @@ class Hosts:
         )
 
     def measured(self, run: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the cells and visits of a run."""
         directory = self.home / "store/runs" / run
         return read_json_lines(directory / "cells.jsonl"), read_json_lines(directory / "visits.jsonl")
 
@@ -131,7 +130,7 @@ def test_each_host_has_its_own_name_processes_network_and_temporary_directory(ho
 
 @pytest.mark.parametrize("launcher", [HOSTS, pytest.param(OPEN_MPI, marks=needs_open_mpi)], ids=["mpich", "open-mpi"])
 def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts, launcher: tuple[str, ...]) -> None:
-    # One rank per node, as the hosts share the processors of one machine. The last of two equal options counts.
+    # The hosts share one machine, so each gets one rank. This option overrides the one in ``launcher``.
     done = hosts.strakes(
         "survey", hosts.directory, *launcher, "--ranks-per-node", "1", "--budget", "4s", "--json", "-", "-q"
     )
@@ -192,7 +191,7 @@ def test_a_run_survives_a_link_failure_shorter_than_the_allowed_silence(
     monkeypatch.setitem(own_hosts.environment, "STRAKES_SILENCE_S", "60")
     process = own_hosts.begin_phase(ENDLESS.replace("1h", "28s"), *launcher, "--budget", "40s")
     own_hosts.control("link", "n3", "down")
-    # Longer than the default limit of silence, 8 s, and shorter than the one set above.
+    # The link is down for longer than the default limit of silence, 8 s, and shorter than the limit set above.
     time.sleep(20)
     own_hosts.control("link", "n3", "up")
     _, said = process.communicate(timeout=120)

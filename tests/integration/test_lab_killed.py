@@ -21,7 +21,7 @@ SMALL = {
     "moosefs": ("--chunkservers", "1", "--size", "512MiB"),
     "xfs": (),
 }
-# The kind of lab, and the step at which its ``up`` is killed.
+# Kind of lab, and the step at which the test kills ``strakes lab up``.
 MOMENTS = [("xfs", "loop device"), ("ceph", "metadata server"), ("gluster", "client"), ("moosefs", "master")]
 MORE_MOMENTS = [
     *(("ceph", step) for step in ("monitor", "object store", "client")),
@@ -31,7 +31,7 @@ MORE_MOMENTS = [
 
 
 def begin_up(labs: Labs, kind: str, step: str) -> subprocess.Popen[str]:
-    """Begin to start a lab and return at the step."""
+    """Start ``strakes lab up`` and return when it names the step."""
     begun = labs.begin("up", kind, *SMALL[kind])
     assert begun.stderr is not None
     for line in begun.stderr:
@@ -114,7 +114,7 @@ def test_a_lab_directory_from_before_a_restart_of_the_machine_is_replaced(labs: 
     mount = labs.up("xfs")
     directory = mount.parent
     kept = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file() and path.name != "image"}
-    labs.up("tmpfs")  # keeps the directory of labs from being removed
+    labs.up("tmpfs")  # a second lab, without which ``down`` would remove the directory of labs
     labs.down("xfs")
     directory.mkdir()
     for name, content in kept.items():

@@ -75,7 +75,7 @@ def test_restore_undoes_the_changes_of_a_process_killed_at_any_time(
             text=True,
         )
         assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
-        # One iteration of the changer takes about 4 s, nearly all of it in commands of Ceph.
+        # One iteration of the changing process takes about 4 s, nearly all of it in commands of Ceph.
         time.sleep(draw.uniform(0, 4.0))
         worker.send_signal(signal.SIGKILL)
         worker.wait()
@@ -84,7 +84,7 @@ def test_restore_undoes_the_changes_of_a_process_killed_at_any_time(
         done = strakes("knobs", "restore")
         assert done.returncode == 0, done.stdout + done.stderr
         assert (options(cluster), read_ahead(mount)) == (before, ahead)
-        # The cluster also records which store changes a setting.
+        # The cluster keeps a note of each changed setting, which must be gone as well.
         assert cluster.command("config-key dump", key="strakes/") == {}
     assert found_changed > 0
 

@@ -1,4 +1,4 @@
-"""The NFS lab, on a kernel that supports NFS; its server also without one."""
+"""The NFS lab. Only some tests need a kernel that supports NFS."""
 
 from __future__ import annotations
 

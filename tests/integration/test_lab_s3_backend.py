@@ -141,7 +141,7 @@ def test_foreign_objects_below_the_prefix_refuse_the_plan_before_any_change(plac
         ("AWS_SECRET_ACCESS_KEY", "", "refused", "AWS_SECRET_ACCESS_KEY"),
     ],
 )
-def test_a_store_that_does_not_answer_us_ends_the_plan_with_the_reason(
+def test_wrong_keys_or_addresses_of_an_object_store_end_the_plan_with_the_reason(
     place: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, ended: str, why: str
 ) -> None:
     monkeypatch.setenv(variable, value)

@@ -31,7 +31,6 @@ def slow_ones(findings: dict[str, Any]) -> set[str]:
 
 def test_the_slower_of_two_metadata_servers_is_named(labs: Labs, strakes: StrakesRunner) -> None:
     mount = labs.up(FEW, "--slow-mds", "1=5")
-    # The amounts of work follow the budget, and each cell ends once further runs cannot change its verdict.
     findings = said(strakes, mount, "60s", seed=1)
     assert slow_ones(findings) == {"metadata-cephfs:1"}
     assert "cephfs:1" in findings["metadata-cephfs:1"]["statement"]
@@ -51,5 +50,5 @@ def test_the_slow_target_of_three_is_named(
     }
     findings = said(strakes, mount, "90s", seed=1)
     assert set(findings) == {f"metadata-cephfs:{n}" for n in range(3)} | {f"data-osd.{n}" for n in range(3)}
-    # A slow object store may slow down any metadata server, as their journals are on the object stores.
+    # Only this kind is checked: a slow object store also slows metadata servers that keep journals on it.
     assert {name for name in slow_ones(findings) if name.startswith(kind)} == {slow}

@@ -23,7 +23,7 @@ MOST_AFTER_MESSAGE_S = 30.0
 
 @pytest.fixture(scope="module")
 def labs(shared_labs: Labs) -> Labs:
-    # With a shorter grace a metadata server that is late on a busy machine is replaced, and the mount evicted.
+    # With a shorter grace, Ceph would replace a metadata server that is late on a busy machine and evict the client.
     shared_labs.up("ceph --osds 2 --mds 1 --standby 0 --osd-size 2GiB --beacon-grace 60s")
     return shared_labs
 
@@ -61,9 +61,9 @@ def test_a_survey_ends_within_its_limit_and_names_the_stopped_server(
     deadline = time.monotonic() + 120
     while (cleaned := strakes("clean", mount, timeout_s=60)).returncode != 0:
         if time.monotonic() > deadline:
-            said = strakes("target", mount, timeout_s=60)  # for Ceph's own messages
+            said = strakes("target", mount, timeout_s=60)  # shows Ceph's own messages
             pytest.fail(cleaned.stderr + said.stdout + said.stderr)
-    # A workspace without a marker is kept while it is new, as another process may be about to write the marker.
+    # ``clean`` keeps a new workspace without a marker, because another process may be about to write the marker.
     for entry in mount.glob("strakes-*"):
         os.utime(entry, (0, 0))
     assert strakes("clean", mount, timeout_s=60).returncode == 0

@@ -64,7 +64,7 @@ class TestMooseFs(OnLab):
 class TestMooseFsControl(ControlOnLab):
     lab = "moosefs"
 
-    def test_its_chunkservers_are_listed_and_its_client_counts_operations(self, target: Target, place: Path) -> None:
+    def test_chunkservers_are_listed_and_the_client_counts_operations(self, target: Target, place: Path) -> None:
         told = target.describe()
         assert [one.state for one in told.data_targets] == ["online", "online"]
         assert told.client["goal here"] == "2" and told.version
@@ -82,7 +82,7 @@ class TestGluster(OnLab):
 class TestGlusterControl(ControlOnLab):
     lab = "gluster"
 
-    def test_its_bricks_have_counters_once_profiling_is_started(self, target: Target, place: Path) -> None:
+    def test_bricks_have_counters_after_profiling_is_started(self, target: Target, place: Path) -> None:
         assert [one.state for one in target.describe().data_targets] == ["online", "online"]
         assert target.observe() == {}
         assert any("profile strakes start" in limit.why for limit in target.limits())
@@ -105,7 +105,7 @@ class TestNfs(OnLab):
 class TestNfsControl(ControlOnLab):
     lab = "nfs"
 
-    def test_its_settings_match_the_mount_options_and_its_client_counts_operations(
+    def test_settings_match_the_mount_options_and_the_client_counts_operations(
         self, target: Target, place: Path
     ) -> None:
         told = target.describe()

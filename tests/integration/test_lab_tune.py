@@ -1,4 +1,4 @@
-"""``strakes tune`` on a real CephFS: scenarios of S1, acceptance of printed layouts, and restored knobs."""
+"""``strakes tune`` on a real CephFS: scenarios of the source S1, layouts that Ceph accepts, and restored knobs."""
 
 from __future__ import annotations
 

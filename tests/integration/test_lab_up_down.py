@@ -1,4 +1,4 @@
-"""Every kind of lab stores files and goes down without a trace; test_lab_ceph.py has the one of Ceph."""
+"""Every kind of lab stores files and goes down without a trace; test_lab_ceph.py tests the lab of Ceph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.lab.mounts import mounted_at
 pytestmark = pytest.mark.lab
 
 MIB = 1 << 20
-# Kind, options besides the size, and the processes of the lab.
+# Kind of lab, its options, and the roles of its processes.
 LABS = [(kind, "", "") for kind in ("xfs", "ext4", "tmpfs")]
 LARGE_LABS = [
     ("gluster", "--bricks 2", "glusterd brick.1 brick.2 client"),
@@ -26,7 +26,7 @@ LARGE_LABS = [
 
 
 def connection(address: tuple[str, int], link: str, uid: int) -> int:
-    """Return the error number of a connection by a user. The socket is bound to ``link`` if it is not ""."""
+    """Connect as a user and return the error number. ``link``: device to which the socket is bound, or ""."""
     with other_user(uid), socket.socket() as probe:
         if link:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode())

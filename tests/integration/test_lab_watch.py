@@ -95,7 +95,7 @@ def wait_for(said: Path, pattern: str, limit_s: float) -> str:
 
 
 def test_a_watch_reports_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs, tmp_path: Path) -> None:
-    # With two replicas, the peers of a slow store wait for it; they must not be called slow.
+    # With two replicas, other stores wait for the slow one. They must not be called slow.
     mount = labs.up("ceph --osds 3 --mds 1 --standby 1 --osd-size 2GiB --pool-size 2 --slow-osd 1=60")
     said = tmp_path / "said"
     environment = {**labs.environment, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}

@@ -69,7 +69,7 @@ def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path) -> None:
 def test_a_study_cleans_up_if_the_file_system_fills_up_during_it(target: Path) -> None:
     with started("study", "transfer-size", target, "--budget", "30s") as process:
         wait_for_visits(process, 3)
-        while process.poll() is None:  # takes the space that strakes frees
+        while process.poll() is None:  # also fills the space that strakes frees
             fill_up(target / "neighbour")
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1, errors

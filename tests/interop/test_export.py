@@ -1,4 +1,4 @@
-"""``strakes export``: consumers can read every format, and each has the figures of the run."""
+"""Exported runs have the figures of the run in every format, and the programs that use a format can read them."""
 
 from __future__ import annotations
 
@@ -138,5 +138,5 @@ def test_a_run_of_every_kind_is_exported_in_every_format_or_refused_with_a_next_
     for form in ("json", "csv", "openmetrics", "io500"):
         status = strakes(["export", run, "--format", form, "-o", str(tmp_path / form)])
         said = capsys.readouterr().err
-        # The format of IO500 exists only for runs with IO500's phases.
+        # Only runs with the phases of IO500 can be exported in its format.
         assert status == 0 or (status == 2 and "this run contains no" in said and form == "io500"), (form, said)

@@ -216,17 +216,17 @@ def test_a_truncated_file_gives_complete_figures_or_a_refusal(
 
 def test_mdtest_text_gives_the_means_of_the_phases_that_ran() -> None:
     assert values("mdtest-4.1-P.txt")["file-creation"] == [205782.78]
-    # mdtest 3.2 prints "SUMMARY rate", older versions do not. Both print zeros for reads that were not run.
+    # These versions of mdtest print zeros for phases that were not run.
     for name in ("mdtest-1.9.txt", "mdtest-1.9-early.txt"):
         found = values(name)
         assert found["file-creation"] == [7900] and "file-read" not in found and len(found) == 8
-    # Statistics over ranks are not taken for statistics over iterations.
+    # This file has statistics over ranks in addition to those over iterations.
     assert values("mdtest-ranks.txt")["directory-stat"] == [112000.17]
 
 
 def test_csv_json_and_text_of_one_elbencho_run_agree() -> None:
     by_csv, by_json, by_text = (values(f"elbencho-{form}") for form in ("sample.csv", "sample.json", "result.txt"))
-    # The text has no IOPS for files of one block.
+    # The text output of elbencho has no IOPS for files of one block.
     assert set(by_csv) == set(by_json) == {*by_text, "read-operations", "write-operations"}
     assert by_csv["write"] == by_text["write"] == [389]
     assert by_json["write"][0] == pytest.approx(389, abs=1)
@@ -250,7 +250,7 @@ def test_each_elbencho_table_is_a_measurement_and_mixed_phases_give_writes_and_r
 
 def test_directions_processes_and_intervals_of_fio_jobs_are_told_apart() -> None:
     assert set(values("fio-3.33-mix.json")) == {"mix-read", "mix-read-operations", "mix-write", "mix-write-operations"}
-    # Each process moved 20 MiB, the slower one in 2,000 s. The sum of the rates in whole KiB/s is less precise.
+    # Two processes moved 20 MiB each in 2,000 s. The printed rates are rounded to KiB/s.
     assert foreign("fio-2.1-processes.json").figures[0].values == (2 * 20480 * KIB / 2000,)
     assert values("fio-2.1-processes.json")["random-read-read-operations"] == [7]
     assert values("fio-3.33-intervals.json")["j3-write"] == [8.01]
@@ -277,7 +277,7 @@ def test_tests_that_differ_only_in_directory_or_command_are_separate_measurement
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_a_number_that_the_end_of_the_file_cuts_off_is_counted(name: str, tmp_path: Path) -> None:
+def test_a_result_whose_number_is_cut_off_is_counted_as_not_read(name: str, tmp_path: Path) -> None:
     text, end = (SAMPLES / name).read_text(), {CUT[0]: "104602      104602", CUT[1]: "103.500", CUT[2]: " 9.500"}[name]
     (tmp_path / "cut").write_text(text[: text.index(end) + len(end) - 1])
     cut = read_file(tmp_path / "cut")
@@ -289,7 +289,7 @@ def test_figures_of_elbencho_services_are_named_and_not_taken_for_repetitions(tm
     with pytest.raises(BadInputError, match=r"lines 3-26 \(5 tables of MKDIRS without a heading between them: "):
         read_file(SAMPLES / "elbencho-mixed.txt")
     lines = (SAMPLES / "elbencho-services.txt").read_text().splitlines(keepends=True)
-    # Without the table of the coordinator, and with mixed rows of which the coordinator's are cut off.
+    # In one text the coordinator's table is missing, in the other one its rows are cut off.
     for text in ("".join(lines[2:24]), mixed[: mixed.index(" 16889")]):
         (tmp_path / "services").write_text(text + "\n")
         with pytest.raises(BadInputError) as refused:
@@ -297,7 +297,7 @@ def test_figures_of_elbencho_services_are_named_and_not_taken_for_repetitions(tm
         assert "tables of WRITE without a heading between them: they may be tables of services" in refused.value.why
 
 
-def test_phases_that_io500_did_not_run_cut_rows_and_unscored_phases_are_named(tmp_path: Path) -> None:
+def test_missing_incomplete_and_unscored_phases_of_io500_are_named(tmp_path: Path) -> None:
     text = (SAMPLES / "io500-summary.txt").read_text().partition("[RESULT]        ior-easy-read")[0]
     row = "[      ]  ior-rnd4K-easy-read        0.250000 GiB/s : time 30.157 seconds\n"
     (tmp_path / "killed").write_text(f"{text}{row}[RESULT]  mdtest-easy-stat   3.1\n")
@@ -424,7 +424,7 @@ def test_the_command_to_repeat_has_all_directories_and_ranks_of_mdtest(
     printed = text.replace("Path", "Path                : /lustre/first\nPath", 1)
     several.write_text(printed)
     assert read_file(several).tests[0].path.startswith("/lustre/first@")
-    # A single rank has no launcher.
+    # A run of one rank needs no mpiexec.
     several.write_text(text.replace("4 total task(s)", "1 total task(s)").replace("4 tasks, ", "1 tasks, "))
     assert strakes(["import", str(several)]) == 0
     (one,) = (other.id for other in Store().runs() if other.id != run.id)

@@ -199,7 +199,7 @@ def test_a_small_run_does_the_configured_amounts_and_its_summary_has_the_format_
         "mdtest-easy-write": (0, 80),
         "ior-hard-write": (40 * 47008, 40),
         "mdtest-hard-write": (60 * 3901, 60),
-        # All files of mdtest, 2 directories of mdtest-easy and 1 of mdtest-hard, 2 files of ior-easy and 1 of ior-hard.
+        # find lists 140 files and 3 directories of mdtest, and 3 files of IOR.
         "find": (0, 80 + 60 + 2 + 1 + 2 + 1),
         "ior-easy-read": (2 * MIB, 32),
         "mdtest-easy-stat": (0, 80),

@@ -45,7 +45,7 @@ def test_percentiles_are_exact_to_the_width_of_a_bucket(first: list[int], second
 
 
 @given(VALUES, VALUES)
-def test_latencies_of_all_calls_have_reads_and_writes_and_no_waits(reads: list[int], writes: list[int]) -> None:
+def test_latencies_of_all_calls_include_reads_and_writes_but_not_waits(reads: list[int], writes: list[int]) -> None:
     sample = sample_of(read=reads, write=writes, gather=[10**15])
     both = latencies_of_all([sample])
     assert both is not None

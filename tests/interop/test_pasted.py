@@ -24,7 +24,7 @@ def figures(results: ResultFile) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def each_line(prefix: str, suffix: str = "") -> Callable[[str], str]:
-    """Return a function that adds prefix and suffix to every line, and replaces ``#`` by a growing number."""
+    """Return a function that adds a prefix and a suffix to every line; ``#`` in the prefix becomes a line number."""
     return lambda text: "\n".join(
         prefix.replace("#", f"{9 + number}") + line + suffix for number, line in enumerate(text.split("\n"))
     )
@@ -75,9 +75,9 @@ def test_pasted_results_have_the_figures_of_the_original(shape: str, sample: str
     [
         (PASTED[0], lambda text: text.replace("\n", "\r\n").encode("utf-16")),
         ("fio-3.33-write.json", lambda text: f"{{noformat}}\n{text}\n{{noformat}}\n".encode()),
-        # A prompt that was copied, and the progress of fio.
+        # A progress line of fio and a shell prompt were copied as well.
         ("fio-3.33-write.json", lambda text: f"Jobs: 1: [R(5)][r=3566,w=0 IOPS][eta 00m:14s]\n>{text}".encode()),
-        # A node map that is longer than the digit limit of integers.
+        # The node map has more digits than int() accepts.
         (PASTED[1], lambda text: text.replace("Path ", f"Nodemap: {'10' * 15600}\nPath ", 1).encode()),
     ],
 )
@@ -136,7 +136,7 @@ def test_lines_of_several_programs_are_told_apart_by_their_tags_or_refused(tag: 
     path.write_text("\n".join(tag.format(rank) + line for row in rows for rank, line in enumerate(row)) + "\n")
     found = [value for name, (value,) in figures(read_file(path)) if name == "file-creation"]
     assert found == [7900, 64.5, 7900]
-    # The lines of one program may come from several of its ranks.
+    # Lines of one program may have the tags of several ranks.
     path.write_text("\n".join(f"{tag.format(row // 12)}{line}" for row, line in enumerate(text.split("\n"))))
     assert figures(read_file(path)) == figures(read_file(SAMPLES / "mdtest-1.9.txt"))
     path.write_text("\n".join(line for row in rows for line in row) + "\n")
@@ -190,7 +190,7 @@ def test_a_csv_between_printed_lines_is_read(tmp_path: Path) -> None:
     assert not results.unread
 
 
-def test_a_missing_end_and_rates_of_unknown_tools_are_told(tmp_path: Path) -> None:
+def test_a_missing_end_and_rates_of_unknown_tools_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "cut"
     path.write_text(f"files/sec = 1812.1\n{(SAMPLES / 'mdtest-1.9.txt').read_text().partition('   File removal')[0]}")
     results = read_file(path)

@@ -105,7 +105,7 @@ def test_the_memory_option_of_ior_takes_a_size_or_a_percentage(monkeypatch: pyte
     monkeypatch.setattr(command_ior, "memory_sizes", lambda: {"MemAvailable": memory // 2})
     assert translate("ior", "-M 64m").plan.memory_hog_bytes == 64 * MIB
     assert translate("ior", "-M 20%").plan.memory_hog_bytes == memory * 20 // 100
-    # Other programs use half of the memory.
+    # Other programs use half of the memory, so 80 % are not available.
     limited = translate("ior", "-M 80%")
     assert limited.plan.memory_hog_bytes == memory // 2 // 100 * 75 and "-M 80%: " in limited.notes[0]
     with pytest.raises(BadInputError) as refused:
@@ -119,12 +119,12 @@ def test_data_are_stamped_only_if_they_will_be_verified() -> None:
     assert transfers("-w -W")[0].pattern == "stamped"
 
 
-def test_with_c_ranks_read_the_data_of_another_node_and_the_check_one_node_further() -> None:
+def test_option_c_shifts_reads_to_the_next_node_and_verification_one_node_further() -> None:
     plan = tool_of("ior").translate(["-w", "-W", "-r", "-C", "-Q", "2"], 16, 1, 2).plan
     write, check, read = (phase for phase in plan.phases if isinstance(phase, TransferPhase))
     assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 6, 4)
     assert check.verify and not read.verify
-    # On a single node, IOR reads the data of the same rank.
+    # On a single node IOR ignores -C, so each rank reads its own data.
     assert transfers("-C", ranks=8)[1].rank_shift == 0
     assert transfers("-Z", ranks=2)[1].rank_shift == 1
 
@@ -184,7 +184,7 @@ def test_options_given_twice_get_a_note() -> None:
     for line, said in (("-z -z", "-z twice"), ("-O randomOffset=2", "-z twice"), ("-C -C", "-C twice")):
         assert any(note.startswith(said) for note in translate("ior", line).notes), line
     assert any(note.startswith("-C twice") for note in translate("ior", "-O reorderTasks=2").notes)
-    # These have the same effect.
+    # These options work as in mdtest, so they need no note.
     assert translate("mdtest", "-n 1000 -z 2 -b 3 -C -E -L").notes == ()
 
 
@@ -284,7 +284,7 @@ WORDS = (
 
 
 @given(words=st.lists(st.sampled_from(WORDS), max_size=8), tool=st.sampled_from(["ior", "mdtest"]))
-def test_arbitrary_words_give_a_valid_plan_or_a_refusal_with_its_place(words: list[str], tool: str) -> None:
+def test_arbitrary_words_give_a_valid_plan_or_a_refusal_that_names_a_word(words: list[str], tool: str) -> None:
     try:
         command = tool_of(tool).translate(words, 3, 1)
     except BadInputError as error:
@@ -320,7 +320,7 @@ def test_an_ior_command_line_runs_with_intervals(tmp_path: Path, capsys: pytest.
     cells = {cell["id"]: cell for cell in document["cells"]}
     assert set(cells) == {"plan:write", "plan:read"}
     assert all(cell["runs"] >= 5 for cell in cells.values())
-    # On a busy machine, runs of a millisecond may be too autocorrelated for an interval, which a warning reports.
+    # On a busy machine, such short runs may be autocorrelated. Then a warning replaces the interval.
     said = {warning["code"] for warning in document["warnings"]}
     assert "dependent-runs" in said or all(cell["low"] is not None for cell in cells.values())
     assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}

@@ -100,7 +100,7 @@ segments = 1
 def test_a_lack_of_space_names_the_directory(
     places: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tight: str
 ) -> None:
-    # One directory has too few inodes. The other one has fewer bytes, but enough.
+    # The tight directory has only one free inode. The others have enough of everything.
     monkeypatch.setattr(
         choosing, "room_of", lambda _, facts: (1 << 40, 1) if Path(facts["path"]).name == tight else (1 << 30, 1 << 20)
     )
@@ -134,7 +134,7 @@ def test_files_of_a_dead_engine_are_removed_from_all_directories(places: list[Pa
     assert holds_only_theirs(places)
 
 
-def test_several_directories_of_mdtest_may_be_in_one_and_have_blanks(places: list[Path]) -> None:
+def test_the_directories_of_mdtest_may_share_a_parent_and_contain_blanks(places: list[Path]) -> None:
     new = [places[0] / "new one", places[0] / "other"]
     for place in new:
         place.mkdir()

@@ -1,4 +1,4 @@
-"""Labs for tests: in a directory of the test, one test at a time, removed afterwards, with a leak check."""
+"""Labs of tests: each has a directory of its own, and is removed and checked for remains after the test."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from strakes.lab.process import MARK, run
 from strakes.targets.mountinfo import read_mounts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
-# At low priority, as other tests run on the machine and servers tolerate delays.
+# Low priority: servers tolerate delays, and other tests run on the machine.
 _COMMAND = ["nice", "-n", "10", sys.executable, "-m", "strakes", "lab"]
 _UP_S, _SHORT_S = 300, 60
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """The ids, processes (ID and start time) and network namespaces of labs, to look for after their end."""
+    """What labs use while they are up: lab ids, processes (process ID and start time) and network namespaces."""
 
     ids: frozenset[str]
     pids: frozenset[tuple[int, int]]
@@ -96,8 +96,7 @@ class Labs:
         return [one["pid"] for one in self.status(name)["processes"] if one["alive"] and one["role"].startswith(role)]
 
     def footprint(self) -> Footprint:
-        """Return the footprint of all labs that are up."""
-        # Must not access the mounts, which block if their servers are stopped.
+        # An access to the mounts would block if their servers are stopped.
         journals = [path.read_text().splitlines() for path in self.root.glob("strakes/lab/*/lab.jsonl")]
         records = [json.loads(line) for lines in journals for line in lines]
         ids = frozenset(one["id"] for one in records if "id" in one)
@@ -137,7 +136,7 @@ def own_labs() -> Iterator[Labs]:
     """Yield labs for one test, remove them afterwards, and assert that nothing is left of them."""
     with Path(tempfile.gettempdir(), "strakes-lab-tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # The path is short because the names of Unix sockets are limited.
+        # The path is short, because Linux limits the path of a Unix socket to 108 bytes.
         root = Path(tempfile.mkdtemp(prefix="sl-"))
         root.chmod(0o755)
         labs = Labs(root / "s")

@@ -1,4 +1,4 @@
-"""The configuration of the lab's pair: the planned one, except for features that its nodes lack."""
+"""The configuration of the lab's HA pair equals the plan, except for features that the lab's nodes lack."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_fencing_has_the_method_and_cipher_of_the_software_bmc_and_the_delay_of_
         assert values.get("pcmk_delay_base", "") == delay
 
 
-def test_machines_have_the_planned_replication_and_namespaces_a_substitute(tmp_path: Path) -> None:
+def test_virtual_machines_have_the_planned_replication_and_namespaces_a_substitute(tmp_path: Path) -> None:
     types = {kind: {one.get("type") for one in Xml.fromstring(cib(kind, tmp_path)).iter("primitive")} for kind in KINDS}
     assert {"drbd", "Filesystem", "IPaddr2", "anything"} <= types["machines"]
     assert "Stateful" in types["namespaces"] and not types["namespaces"] & {"drbd", "Filesystem", "IPaddr2"}

@@ -1,4 +1,4 @@
-"""The status of the lab's pair: resources shown as running do not count while a node is fenced or joining."""
+"""The status of the lab's HA pair: resources do not count as running while a node joins or is being fenced."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def test_a_node_counts_as_being_fenced_while_its_peer_fences_it_or_must_do_so() 
     assert fenced(_STATUS) == ["mds-a"] and fenced(_WHOLE) == []
     unclean = _WHOLE.replace('unclean="false"', 'unclean="true"', 1)
     assert fenced(unclean) == ["mds-a"]
-    # A node that has just started alone has no quorum and fences nobody, so waiting for it would never end.
+    # A node that has just started alone has no quorum and fences nobody. Waiting for its fencing would never end.
     assert fenced(unclean.replace('with_quorum="true"', 'with_quorum="false"')) == []
     assert fenced(unclean.replace('present="true" name="mds-b" id="2" with_quorum="true"', 'present="false"')) == []

@@ -1,4 +1,4 @@
-"""A lab does not pin mounts of the machine: an unmount outside reaches its mount namespaces."""
+"""A lab keeps no mount of the machine alive: an unmount on the machine reaches the lab's mount namespaces."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def running(command: list[str], path: str) -> Iterator[None]:
 
 
 def namespaces_node(site: Path, program: Path) -> list[str]:
-    """Return the command that starts a node of the lab's script, with ``program`` as Corosync and Pacemaker."""
+    """Return the command that starts a node of the lab, with ``program`` in place of Corosync and Pacemaker."""
     shutil.copy(LAB / "scripts/namespaces.sh", site / "ha.sh")
     shutil.copy(LAB / "scripts/common.sh", site / "common.sh")
     (site / "ha.sh").chmod(0o755)
@@ -56,7 +56,7 @@ def namespaces_node(site: Path, program: Path) -> list[str]:
 
 
 def user_mode_node(site: Path, program: Path) -> list[str]:
-    """Return the command by which the lab switches a virtual machine on, with ``program`` as its kernel."""
+    """Return the command that starts a virtual machine of the lab, with ``program`` in place of its kernel."""
     shutil.copy(LAB / "scripts/user_mode.sh", site / "machine.sh")
     shutil.copy(program, site / "linux.uml")
     script = 'here=$1; number_of() { echo 1; }; . "$here/machine.sh"; power_on a'
@@ -77,7 +77,7 @@ def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
     shared, disk = tmp_path / "shared", tmp_path / "shared" / "disk"
     shared.mkdir()
     with tmpfs_mounted(place=shared):
-        # As under systemd, so that mounts and unmounts propagate to slave namespaces.
+        # Mounts are shared as under systemd, so an unmount propagates to other namespaces.
         subprocess.run(["mount", "--make-shared", str(shared)], check=True)
         disk.mkdir()
         with ExitStack() as stack, ExitStack() as before:
@@ -88,7 +88,7 @@ def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
             wait_for(lambda: str(disk) not in seen.read_text())
 
 
-# The third case has its own PID namespace and /proc, as a node of the pair has.
+# The third namespace has process ids and a /proc of its own, as a node of the HA pair has.
 @pytest.mark.parametrize(
     ("used", "processes"), [(False, ()), (True, ()), (False, ("--pid", "--fork", "--kill-child=KILL", "--mount-proc"))]
 )
@@ -108,7 +108,7 @@ def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of
         pytest.skip(f"no loop device: {done.stderr}")
     loop = done.stdout.strip()
     try:
-        with tmpfs_mounted(place=tmp_path):  # as in another root, the same path leads to another file
+        with tmpfs_mounted(place=tmp_path):  # the same path leads to another file, as in another root directory
             (tmp_path / "image").touch()
             assert loops_below(tmp_path) == ()
         subprocess.run(["mount", loop, str(where)], check=True)
@@ -123,8 +123,8 @@ def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of
         subprocess.run(["losetup", "--detach", loop], capture_output=True)
 
 
-def test_every_unshare_of_mounts_in_the_lab_states_its_propagation() -> None:
-    """Require ``--propagation slave``: with the default, private, a namespace would pin every mount of the machine."""
+def test_every_mount_namespace_of_a_lab_receives_unmounts() -> None:
+    """Require ``--propagation slave``: a private namespace would keep every mount of the machine alive."""
     started = 0
     for path in [*LAB.rglob("*.sh"), *LAB.rglob("*.py")]:
         for match in re.finditer(r"unshare\b[^\n]*?--mount\b[^\n]*", path.read_text()):

@@ -30,7 +30,7 @@ def test_a_journal_is_read_back_as_written(tmp_path: Path) -> None:
     assert state is not None and (state.ready_after_s, state.facts) == (1.25, {"keyring": "/k"})
 
 
-def test_others_can_neither_lock_the_directory_of_a_lab_nor_read_its_mark(tmp_path: Path) -> None:
+def test_other_users_can_neither_lock_the_directory_of_a_lab_nor_read_its_mark(tmp_path: Path) -> None:
     with working_in(tmp_path / "lab", make=True):
         journal_in(tmp_path / "lab").close()
         modes = [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "lab", tmp_path / "lab" / JOURNAL)]

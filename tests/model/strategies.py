@@ -1,4 +1,4 @@
-"""Hypothesis strategies for plans, made from their schema. Some plans contradict themselves."""
+"""Hypothesis strategies that draw plans from the schema of plans. Some of these plans are contradictory."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ def read(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
-def test_a_good_plan_is_valid_and_taken(path: Path, engine: Path, hello: Any, tmp_path: Path) -> None:
+def test_a_good_plan_is_valid_and_the_engine_accepts_it(path: Path, engine: Path, hello: Any, tmp_path: Path) -> None:
     validate_plan_document(read(path))
     lacking = {phase.get("backend", "posix") for phase in read(path)["phases"]} - set(hello["backends"])
     if lacking:
         pytest.skip(f"the engine is without {', '.join(lacking)}")
-    # The ranks of the largest plan have to be processes, and not every machine can run the others to their end.
+    # One plan has more ranks than can run as threads. Whether other plans end well depends on the machine.
     status, key = verdict(engine, read(path), tmp_path)
     assert status != "refused" or key == "team.ranks"
 
@@ -69,7 +69,7 @@ def test_a_bad_plan_is_refused_for_the_same_key(path: Path, engine: Path, tmp_pa
 
 
 @pytest.mark.parametrize("path", CONTRADICTORY, ids=lambda path: path.stem)
-def test_a_contradictory_plan_is_valid_but_refused(path: Path, engine: Path, tmp_path: Path) -> None:
+def test_a_contradictory_plan_is_valid_but_the_engine_refuses_it(path: Path, engine: Path, tmp_path: Path) -> None:
     validate_plan_document(read(path))
     assert verdict(engine, read(path), tmp_path)[0] == "refused"
 

@@ -28,7 +28,7 @@ def test_the_engine_says_what_each_backend_can_do(hello: Any) -> None:
     assert not set(hello["abilities"]) - set(hello["backends"]) - set(hello["absent"])
 
 
-def test_the_page_counts_the_rows_of_the_registry() -> None:
+def test_the_page_states_the_number_of_rows_of_the_registry() -> None:
     stated = re.search(r"There are (\d+) backends today", PAGE)
     assert stated
     assert int(stated[1]) == len(re.findall(r"\.name = ", REGISTRY))
@@ -45,8 +45,7 @@ def test_every_name_on_the_page_exists() -> None:
         assert name in PAGE and name in (ROOT / path).read_text(), name
 
 
-def test_only_the_files_on_the_page_distinguish_backends() -> None:
-    """Each further file that names backends would have to be edited for a new one."""
+def test_the_page_names_every_file_that_distinguishes_backends() -> None:
     allowed = {"registry.hpp", "transfer.cpp", "metadata.cpp", "probe.cpp", "libraries.cpp"}
     sources = [
         path for path in (ROOT / "engine").rglob("*.[ch]pp") if "tests" not in path.parts and "fuzz" not in path.parts

@@ -72,7 +72,7 @@ def test_a_mixed_phase_costs_what_its_parts_cost() -> None:
     assert plan.phases[0].operations(4) == 3 * 2 + 10
 
 
-def test_a_part_of_a_mixed_phase_on_the_data_of_all_does_the_share_of_its_ranks() -> None:
+def test_a_quarter_of_the_ranks_does_a_quarter_of_the_operations_on_shared_items() -> None:
     look = MetadataPhase("look", "file-stat", "shared", items=10, share="all")
     assert look.operations(4) == 160
     assert Part(1, look).operations(4) == 40

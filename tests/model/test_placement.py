@@ -1,4 +1,4 @@
-"""Placement of ranks on processors, from the plan: stored with the run, or refused."""
+"""Plans may place ranks on processors: a placement is stored with the run, and an invalid one is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages about invalid plans. The places that they name are checked with the plans in ``tests/plans/bad``."""
+"""Messages about invalid plans."""
 
 from __future__ import annotations
 

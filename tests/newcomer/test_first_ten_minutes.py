@@ -35,9 +35,9 @@ LABS: dict[str, tuple[str, ...]] = {
 _LAB = (pytest.mark.lab, pytest.mark.long)
 README = ROOT / "README.md"
 STARTING = ROOT / "docs" / "guide" / "getting-started.md"
-# Lines with a command or path to copy. They may be wrapped: a terminal copies a wrapped line as one line.
+# Lines with a command or path to copy. A terminal may wrap them, because it copies a wrapped line as one line.
 _TO_COPY = re.compile(r"(Report|Repeat|Next|  ) +(strakes|/)")
-# Further commands that the getting-started page names; they measure nothing.
+# Commands on the getting-started page that measure nothing.
 NEXT = ("strakes study list", "strakes runs", "strakes doctor", "strakes target DIR")
 
 
@@ -56,7 +56,6 @@ class Newcomer:
         return {"STRAKES_STORE": str(self.home / "store"), "PYTHONPATH": str(ROOT / "src")}
 
     def findings(self) -> dict[str, Any]:
-        """Return the survey's findings, read from its JSON file."""
         document: dict[str, Any] = json.loads(self.json.read_text())
         return document
 
@@ -106,7 +105,7 @@ def summary(wide: Screen) -> tuple[list[str], list[str]]:
 
 @pytest.fixture(scope="module")
 def narrow(newcomer: Newcomer, wide: Screen) -> Iterator[tuple[list[str], list[str]]]:
-    """Show the same on a terminal of 60 columns."""
+    """Show the summary on a terminal of 60 columns."""
     with screen_of(newcomer.home, 60, newcomer.environment) as screen:
         assert screen.type(f"{strakes()} report", limit_s=60) == 0, screen.text()
         yield summary_on(screen.lines()), summary_on(screen.written())
@@ -140,11 +139,11 @@ def test_every_answer_is_on_the_screen_with_its_grade(
     for _, written in (summary, narrow):
         text = "\n".join(written)
         assert "How to use it" in text and "How fast it is" in text
-        # Grades of answers about memory are in parentheses.
+        # The summary puts grades of answers about memory in parentheses.
         assert len(re.findall(r"  \(?(sure|likely|alike|-)\)?$", text, flags=re.MULTILINE)) == len(lines)
 
 
-def test_no_line_is_broken_by_the_terminal_but_those_to_copy(
+def test_the_terminal_wraps_only_lines_to_copy(
     summary: tuple[list[str], list[str]], narrow: tuple[list[str], list[str]]
 ) -> None:
     for (lines, written), columns in ((summary, 80), (narrow, 60)):
@@ -162,7 +161,7 @@ def cut_words(written: Sequence[str], known: set[str]) -> set[str]:
 
 
 def words_of(text: str) -> set[str]:
-    """Return the words without quotation marks and without the dots that mark an omission after a whole word."""
+    """Split a text into words, without quotation marks and without the three dots of an omission."""
     return {word.removesuffix("...").strip("\"'") for word in text.split()}
 
 
@@ -196,7 +195,7 @@ def test_no_word_is_cut(
 def test_the_next_commands_of_the_getting_started_page_fit_the_screen(newcomer: Newcomer, wide: Screen) -> None:
     assert [command for command in NEXT if f"`{command}`" not in STARTING.read_text()] == []
     for command in (*NEXT, "strakes lab --help", "strakes survey --help"):
-        # The doctor ends with status 1 if this machine lacks something.
+        # ``strakes doctor`` ends with status 1 if this machine lacks something.
         allowed = (0, 1) if command == "strakes doctor" else (0,)
         assert wide.type(newcomer.typed(command), limit_s=60) in allowed, wide.text()
         # Paths and lists of options have no blank at which they could be wrapped.

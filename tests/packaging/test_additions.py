@@ -1,4 +1,4 @@
-"""The study, the knob and the import that the pages on additions show pass the tests of their kind."""
+"""A study, a knob and an import that are written as docs/developers/add-*.md show pass the tests of their kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from studies import test_catalogue as tests_of_studies
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Return the code blocks of a page."""
     text = (ROOT / "docs" / "developers" / f"{page}.md").read_text()
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""Paths, links, names and commands in the documents exist, and building them runs the commands of the guide."""
+"""Paths, links, names and commands in the documents exist, and the build of the site runs the guide's commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 DEVELOPERS = ROOT / "docs" / "developers"
 ADDITIONS = sorted(DEVELOPERS.glob("add-*.md"))
 _PATH = re.compile(r"`((?:src|engine|tests|schemas|docs|packaging|examples|cmake)/[\w./-]+|schemas|examples|engine)`")
-# `NAME` in `path`, or `NAME` (`path`)
+# Matches "`NAME` in `path`" and "`NAME` (`path`)".
 _NAMED = re.compile(r"`(\w+)`(?: in |,? \()`((?:src|tests|engine)/[\w./-]+)`")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a page has mounts of its own")
 
@@ -65,7 +65,7 @@ def test_every_command_of_the_guide_exists_on_the_command_line(page: Path) -> No
             if match is None or re.match(r"run\b.* (ior|mdtest)\b|lab exec\b", match[1]):
                 continue
             text = re.split(r"[>|]| --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", match[1]))[0].replace(")", "")
-            # A command that sbatch --wrap quotes ends with its quotation mark.
+            # An argument of "sbatch --wrap" ends with a quotation mark that has no partner here.
             words = shlex.split(text.replace('"', "") if text.count('"') % 2 else text)
             assert _unknown(words) == [], command
 
@@ -126,7 +126,7 @@ def test_the_site_keeps_links_between_documents_and_names_other_files() -> None:
 @pytest.mark.parametrize("page", ADDITIONS, ids=lambda page: page.stem)
 def test_each_name_on_a_page_is_in_the_file_given_for_it(page: Path) -> None:
     named = [(name, path) for name, path in _NAMED.findall(page.read_text()) if "/your_" not in path]
-    assert named or page.stem == "add-a-rule"  # rules are data, so that page names no Python
+    assert named or page.stem == "add-a-rule"  # a rule is data, so the page on rules names nothing in Python
     assert [(name, path) for name, path in named if not re.search(rf"\b{name}\b", (ROOT / path).read_text())] == []
 
 

@@ -70,7 +70,7 @@ def test_build_tools_are_those_of_pyproject() -> None:
 
 
 def printed(path: Path) -> str:
-    """Return the output of bootstrap/requirements.py for run.txt when PATH is ``path``."""
+    """Return what bootstrap/requirements.py prints for run.txt with this PATH."""
     command = [sys.executable, "-I", str(ROOT / "bootstrap/requirements.py"), str(LOCKS / "run.txt")]
     environment = {**os.environ, "PATH": str(path)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

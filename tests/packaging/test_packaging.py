@@ -25,7 +25,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def recipe() -> tuple[type, list[tuple[str, tuple[Any, ...], dict[str, Any]]]]:
-    """Return the class of the Spack recipe and its directive calls, recorded by stubs in place of Spack."""
+    """Return the class of the Spack recipe, and its calls of Spack directives as (name, arguments, options)."""
     calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     def directive(name: str) -> Callable[..., None]:
@@ -152,14 +152,14 @@ def test_the_shell_is_offered_commands_options_and_values(
 def test_the_dashboard_asks_for_exported_metrics_and_defined_variables() -> None:
     document = json.loads((PACKAGING / "grafana" / "strakes.json").read_text())
     asked = set(re.findall(r"strakes_\w+", json.dumps([document["panels"], document["templating"]])))
-    # The dashboard has no panels for machine activity and latencies; users add their own.
+    # The dashboard has no panels for these metrics; users can add their own.
     beside = {"strakes_share_percent", "strakes_amount_bytes", "strakes_latency_seconds"}
     assert asked == FAMILIES.keys() - beside
     defined = {variable["name"] for variable in document["templating"]["list"]}
     assert set(re.findall(r"\$\{?([a-z]+)", json.dumps(document["panels"]))) <= defined
 
 
-def test_a_night_measures_writes_the_metrics_and_ends_well(tmp_path: Path) -> None:
+def test_the_nightly_script_measures_and_writes_metrics(tmp_path: Path) -> None:
     programs, target, metrics = tmp_path / "bin", tmp_path / "target", tmp_path / "metrics"
     for place in (programs, target, metrics):
         place.mkdir()

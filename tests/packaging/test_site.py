@@ -1,4 +1,4 @@
-"""The documentation site, with its pictures, fits into windows of 1280 and 420 pixels."""
+"""Pages of the documentation site fit into windows of 1280 and 420 pixels and show their pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stored run of a survey of small files, which tests store under other names and with other facts."""
+"""Fixture that stores a run of a survey of small files under any name and with changed facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def store_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
 
     def store(name: str, status: str = "complete", nodes: int = 0, **facts: object) -> Run:
-        """Store a run of 1 to 4 ranks on up to ``nodes`` nodes (0: one node, as recorded) and return it."""
+        """Store a run of 1 to 4 ranks on up to ``nodes`` nodes (0: on the recorded node) and return it."""
         with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
             stored = json.load(file)
         stored["manifest"].update(id=name, status=status)

@@ -62,7 +62,7 @@ def test_every_session_of_libcephfs_is_a_client() -> None:
 
 
 def levels_of(*told: tuple[int, float | None, bool]) -> FigureLevels:
-    """Return a figure with one level for each triple: clients, requests per operation, whether caches answered."""
+    """Return a figure; each triple is a level: clients, requests per operation, whether a cache answered."""
     levels = tuple(
         MeasuredLevel(Scale(clients, clients), 6.0, 0.05, requests=requests, from_cache=from_cache)
         for clients, requests, from_cache in told
@@ -96,7 +96,7 @@ def test_levels_left_out_are_reported_with_the_reason() -> None:
 
 
 def recovery(run: Run, blocks: int) -> tuple[FigureLevels, ...]:
-    """Return the figures of recovery drills, stored in place of the run."""
+    """Replace the content of a run by recovery drills, and return its figures."""
     cells = cells_of(RecoveryStudy(), file_system="fuse.ceph-fuse")
     visits = stored(visits_of(cells, lambda phase, ranks: 10.0, blocks, 0.01))
     for name, values in (("cells", cells), ("visits", visits)):
@@ -110,7 +110,7 @@ def test_figures_of_measures_other_than_the_rate_are_forecast(small_files: Run) 
     assert all({level.scale.clients for level in figure.levels} == {1, 10, 50, 200} for figure in figures)
 
 
-def test_an_unchanged_dimension_given_by_a_second_option_is_unknown_with_a_reason_and_null_in_the_document(
+def test_a_forecast_for_another_number_of_metadata_targets_is_unknown_with_a_reason(
     small_files: Run, tmp_path: Path
 ) -> None:
     document = tmp_path / "forecast.json"
@@ -212,7 +212,7 @@ def test_results_of_other_tools_are_forecast(tmp_path: Path) -> None:
     assert each.forecast is not None and each.forecast.low < 700 * 16**0.9 < each.forecast.high
 
 
-def test_growth_steeper_than_linear_of_a_published_beegfs_series_is_not_extrapolated() -> None:
+def test_superlinear_growth_of_a_published_beegfs_series_is_not_extrapolated() -> None:
     runs = [run for path in sorted(MDTEST_RUNS.glob("*.txt")) for run in keep(path, read_file(path), Store())]
     forecasts = forecast_figures(figures_of(runs), parse_asked("ranks=128"), Stated())
     (created,) = (each for each in forecasts if each.figure.operation == "file-creation")

@@ -1,4 +1,4 @@
-"""Input runs of a forecast: one file system, no duplicates, and one client for each node with ranks."""
+"""Runs for a forecast: all of one file system, none twice, and one client for each node with ranks."""
 
 from __future__ import annotations
 

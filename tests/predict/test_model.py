@@ -1,4 +1,4 @@
-"""Forecasts from rates of a known law: growth continues or saturates as measured, intervals widen with distance."""
+"""Forecasts of simulated systems: growth continues or saturates as measured, and intervals widen with distance."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_linear_growth_continues_and_a_saturated_rate_stays() -> None:
 
 
 @given(st.floats(-2, 2), st.floats(-2, 2))
-def test_only_levels_before_the_last_growth_steeper_than_linear_are_left_out(first: float, second: float) -> None:
+def test_only_levels_before_the_last_superlinear_growth_are_left_out(first: float, second: float) -> None:
     scales, limit = [at(1), at(2), at(4)], math.log(2) + 0.01
     kept = after_transient(scales, [0.0, first, first + second])
     assert kept == ([2] if second > limit else [1, 2] if first > limit else [0, 1, 2])
 
 
-def test_one_size_has_a_wide_interval_and_three_have_a_narrower_one() -> None:
+def test_a_forecast_from_three_sizes_has_a_narrower_interval_than_one_from_one_size() -> None:
     one, three = Model(levels({8: 800.0})), Model(levels({2: 200.0, 4: 400.0, 8: 800.0}))
     widths = [math.log(each.high / each.low) for each in (model.forecast(at(32)) for model in (one, three))]
     assert widths[0] > widths[1] > 0.2 and widths[0] > math.log(2)
@@ -126,6 +126,6 @@ def test_kriging_goes_through_exact_values() -> None:
     assert means == pytest.approx([1.0, 3.0], abs=1e-3) and deviation < 1e-2
 
 
-def test_the_likelihood_is_that_of_the_difference_of_two_values() -> None:
-    expected = -(0.1**2) / (2 * 0.02) - math.log(0.02) / 2  # A normal distribution with the variance 0.02.
+def test_the_likelihood_of_two_values_is_that_of_their_difference() -> None:
+    expected = -(0.1**2) / (2 * 0.02) - math.log(0.02) / 2  # normal distribution with variance 0.01 + 0.01
     assert log_likelihood(np.array([[7.0, 7.1], [0.0, 0.1]]), np.diag([0.01, 0.01])) == pytest.approx([expected] * 2)

@@ -11,7 +11,7 @@ from strakes.base.schemas import load_schema
 
 
 def validate(document: Mapping[str, Any]) -> None:
-    """Assert that a document matches the schema, and refers only to its own cells, each of which it has once."""
+    """Assert that a document matches the schema, has no cell twice, and refers only to its own cells."""
     faults = [f"{error.json_path}: {error.message}" for error in _SCHEMA.iter_errors(document)]
     assert not faults, faults
     cells = [cell["id"] for cell in document["cells"]]

@@ -1,4 +1,4 @@
-"""A portrait with every kind of content, for the tests of all forms of the report: ``example.json``."""
+"""The portrait in ``example.json`` has every kind of content, for tests of all forms of the report."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def assert_golden(name: str, text: str) -> None:
-    """Assert that the golden file contains ``text``; if STRAKES_UPDATE_GOLDEN is set, write ``text`` to it first."""
+    """Compare a text with the golden file. If STRAKES_UPDATE_GOLDEN is set, write the file first."""
     path = GOLDEN / name
     if os.environ.get("STRAKES_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")

@@ -1,5 +1,3 @@
-"""Ranges and ticks."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -178,7 +178,7 @@ def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-# Return the elements that are wider than the window or than their box.
+# JavaScript that lists the elements wider than the window or than their box.
 CLIPPED = """() => [...document.querySelectorAll('main *, header *')]
     .filter(one => !one.closest('.plot') && one.getBoundingClientRect().width > 0
       && (one.getBoundingClientRect().right > innerWidth + 1
@@ -195,18 +195,18 @@ def test_nothing_of_a_survey_is_clipped(survey_visit: Visit, width: int) -> None
     assert page.evaluate(CLIPPED) == []
 
 
-# Number of plots whose legend overlaps the drawing area.
+# JavaScript that counts the plots whose legend overlaps the drawing area.
 _LEGENDS = """[...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('.legend')
   && plot.querySelector('.legend').getBoundingClientRect().bottom
      > plot.querySelector('.nsewdrag').getBoundingClientRect().top + 1).length"""
 
 
-def test_no_legend_lies_over_its_figure_in_a_window_made_wider_or_on_paper(survey_visit: Visit) -> None:
+def test_no_legend_overlaps_its_figure_in_a_resized_window_or_on_paper(survey_visit: Visit) -> None:
     page = survey_visit.drawn()
     for width in (420, 860, 420, 1280, 500):
         page.set_viewport_size({"width": width, "height": 900})
         assert eventually(page, f"{_LEGENDS} === 0"), width
-        # No later redraw may change that.
+        # A later redraw must not bring the overlap back.
         page.wait_for_timeout(700)
         assert page.evaluate(_LEGENDS) == 0, width
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

@@ -1,5 +1,3 @@
-"""``strakes report`` on a stored run."""
-
 from __future__ import annotations
 
 import json
@@ -47,7 +45,7 @@ def test_the_run_may_be_named_by_its_beginning_or_be_the_latest(
     assert stored in capsys.readouterr().out
 
 
-def test_the_findings_on_standard_output_are_the_only_output_and_give_the_portrait(
+def test_findings_on_standard_output_are_the_only_output_and_can_be_read_back(
     stored: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert strakes(["report", stored, "--json", "-"]) == 0

@@ -1,5 +1,3 @@
-"""Figures as plotly values."""
-
 from __future__ import annotations
 
 import json
@@ -70,7 +68,7 @@ def test_published_bands_are_hatched_and_named_and_have_no_markers() -> None:
     )
 
 
-def test_a_cell_with_a_warning_is_hollow() -> None:
+def test_a_cell_with_a_warning_is_drawn_hollow() -> None:
     drawn = traces(drawing_of("transfer-size", warned=("transfer-size-4096:write",)))
     colours = next(trace for trace in drawn if trace["name"] == "write" and "error_y" in trace)["marker"]["color"]
     assert colours[0] == "#ffffff"
@@ -100,7 +98,7 @@ def test_values_that_are_not_numbers_are_left_out() -> None:
     json.dumps([drawing.data, drawing.layout], allow_nan=False)
 
 
-def test_names_are_shown_as_they_are_not_read_as_markup() -> None:
+def test_names_are_not_interpreted_as_markup() -> None:
     portrait = example_portrait()
     figure = replace(
         portrait.figures[0], series=(replace(portrait.figures[0].series[0], name=HOSTILE_PATH),), x_label="<a href='x'>"

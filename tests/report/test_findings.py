@@ -27,7 +27,7 @@ def test_the_document_is_the_portrait_as_plain_values() -> None:
     assert json.dumps(example_document(), indent=1) + "\n" == DOCUMENT.read_text(encoding="utf-8")
 
 
-def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
+def test_the_document_conforms_to_the_schema_and_can_be_read_back() -> None:
     portrait = example_portrait()
     validate(example_document())
     again = from_record(Portrait, example_document())

@@ -9,7 +9,7 @@ from report.golden import assert_golden
 from strakes.report.guide import render_guide
 
 
-def test_the_page_of_the_example_is_the_golden_one() -> None:
+def test_the_page_of_the_example_matches_its_golden_file() -> None:
     assert_golden("guide.md", render_guide(example_portrait(), [("files of about 1 MiB", "lfs setstripe -c 1 DIR")]))
 
 

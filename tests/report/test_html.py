@@ -64,7 +64,7 @@ def page(report: str) -> Page:
     return Page(report.replace(plotly_bundle(), PLACEHOLDER))
 
 
-def test_the_report_is_as_it_was(report: str) -> None:
+def test_the_report_matches_its_golden_file(report: str) -> None:
     assert_golden("report.html", report.replace(plotly_bundle(), PLACEHOLDER))
 
 
@@ -74,18 +74,18 @@ def test_the_report_is_small_and_refers_to_nothing_outside_itself(report: str, p
     assert all(not script.get("src") for script in page.scripts)
 
 
-def test_claims_have_intervals_and_cited_papers_and_the_licence_are_named(report: str, page: Page) -> None:
+def test_claims_have_intervals_and_the_page_names_papers_and_the_licence(report: str, page: Page) -> None:
     assert '3.1 times as many files a second as one. <span class="muted whole">[2.88–3.27 times]</span>' in report
     assert "The above copyright notice and this permission notice shall be included" in report
     assert "Tianhe-2" in page.text and "Booher" not in page.text
 
 
-def test_every_inner_link_leads_somewhere(page: Page) -> None:
+def test_every_link_within_the_page_has_a_target(page: Page) -> None:
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
 
 
-def test_the_policy_names_exactly_the_scripts_of_the_report(report: str) -> None:
+def test_the_content_security_policy_names_exactly_the_scripts_of_the_report(report: str) -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', report)
     assert policy is not None
     assert "default-src &#39;none&#39;" in policy.group(1)
@@ -163,7 +163,7 @@ def test_an_empty_portrait_gives_a_report_and_a_summary() -> None:
 def test_the_vendored_library_has_its_licence_and_ends_no_script() -> None:
     assert "MIT" in (files("strakes.report") / "vendor" / "LICENSE").read_text(encoding="utf-8")
     assert "v4.1.1" in plotly_bundle()[:200]
-    # The library must not contain text that ends or confuses a script element.
+    # These texts would end or confuse the script element that embeds the library.
     assert not re.search(r"</script|<!--|\r", plotly_bundle(), flags=re.IGNORECASE)
 
 

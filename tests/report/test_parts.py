@@ -1,5 +1,3 @@
-"""Tables, notices and the order of sections."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -21,7 +19,7 @@ def test_settings_that_all_cells_share_are_above_their_table() -> None:
 
 def test_warnings_of_one_kind_are_one_notice_and_those_on_headline_figures_come_first() -> None:
     gathered = notices(example_portrait())
-    # The last two affect neither a headline nor the evidence of a recommendation.
+    # The last two warnings concern no headline figure and no recommendation.
     assert [notice.code for notice in gathered] == ["background-load", "cache-suspect", "impossible-rate", "few-runs"]
     reached = next(notice for notice in gathered if notice.code == "few-runs")
     assert [len(cells) for _, cells in reached.said] == [1, 2]

@@ -35,7 +35,7 @@ def test_an_svg_names_title_axes_series_and_the_run(tmp_path: Path) -> None:
         assert any(str(portrait().run["id"]) in text for text in written)
 
 
-def test_a_cell_with_a_warning_is_hollow_in_a_file(tmp_path: Path) -> None:
+def test_a_cell_with_a_warning_is_drawn_hollow_in_a_file(tmp_path: Path) -> None:
     figure = portrait().figures[0]
     cell = figure.series[0].points[0].cell
     clear = replace(portrait(), warnings=())

@@ -1,5 +1,3 @@
-"""The one-screen summary."""
-
 from __future__ import annotations
 
 import re
@@ -22,7 +20,7 @@ REPORT = Path("/home/someone/strakes/runs/2026-11-21-0625-9f3c/report.html")
 
 
 @pytest.mark.parametrize("width", [100, 80])
-def test_the_summary_is_as_it_was(width: int) -> None:
+def test_the_summary_matches_its_golden_file(width: int) -> None:
     assert_golden(f"summary-{width}.txt", render_summary(example_portrait(), REPORT, width=width, colour=False) + "\n")
 
 

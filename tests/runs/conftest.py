@@ -81,7 +81,7 @@ def fake_engine(tmp_path: Path) -> FakeEngine:
 
 
 def once(act: Callable[[], object], when: Callable[[Progress], bool] = lambda _: True) -> Callable[[Progress], None]:
-    """Return a progress callback that calls ``act`` once, at the first progress for which ``when`` holds."""
+    """Return a progress callback that calls ``act`` once, as soon as ``when`` is true."""
     calls = [act]
 
     def on_progress(progress: Progress) -> None:

@@ -1,6 +1,6 @@
-"""Program for test_watchdog.py: a study on a simulated Lustre whose servers die at a chosen step.
+"""Program of test_watchdog.py: a study on a simulated Lustre whose servers die at a chosen step.
 
-It creates the file ``cut`` when it reaches the step, and continues when the file ``dead`` exists.
+At that step it creates the file ``cut`` and waits until the file ``dead`` exists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from strakes.targets.mountinfo import Mount
 runner: Any = survey_runner
 registry: Any = targets_registry
 workspace: Any = targets_workspace
-# Shorter than the times of strakes.runs.watchdog and strakes.cli.apart, to keep the test short.
+# Times that replace those of strakes.runs.watchdog and strakes.cli.apart, to keep the test short.
 LOST_FOR_S, GRACE_S, ENDING_S, PATIENCE_S = 1.5, 2.1, 3.0, 0.5
 STEPS = ("before the first call", "before the pilot", "in the pilot", "between phases", "in cleaning")
 FAKES = Path(os.environ.get("FAKES", "/nowhere"))
@@ -69,7 +69,7 @@ shift; exec "$@"
 def cut() -> None:
     """Report that the step is reached, and wait until the servers are dead. Later calls do nothing.
 
-    The short times count from then on, because a busy machine may exceed them before.
+    The short times apply only from then on, because a busy machine may need longer to get here.
     """
     if not (FAKES / "cut").exists():
         (FAKES / "cut").touch()

@@ -31,7 +31,7 @@ KIB = 1 << 10
 RANKS = 4
 Backend = Literal["mpiio", "hdf5", "pnetcdf"]
 Way = tuple[Backend, str]
-# Backend and mpiexec. MPICH and Open MPI implement MPI-IO differently (ROMIO and OMPIO).
+# Backend and mpiexec. MPICH has ROMIO for MPI-IO, Open MPI has OMPIO.
 WAYS: list[Way] = [
     ("mpiio", "mpiexec"),
     ("mpiio", "mpiexec.openmpi"),
@@ -59,9 +59,9 @@ def of(
 
 @contextmanager
 def started_engines() -> Iterator[Callable[[Way], MpiEngine]]:
-    """Yield a function that returns the engine of an mpiexec, started at the first call.
+    """Yield a function that returns the engine for an mpiexec, and starts it at the first call.
 
-    It skips the test if the engine lacks the backend.
+    The function skips the test if the engine lacks the backend.
     """
     with ExitStack() as stack:
         started: dict[str, MpiEngine] = {}
@@ -118,7 +118,7 @@ def effective(result: PlanResult, phase: str) -> dict[str, Any]:
 
 
 def check_usable(engine: MpiEngine, way: Way, directory: Path) -> None:
-    """Check that the engine has the same processes as before, and that a collective write and read succeed."""
+    """Require that the engine was not restarted, and that a collective write and read succeed."""
     pid = engine.start().pid
     plan = Plan(RANKS, (of(way, "w", "write", collective=True), of(way, "r", "read", collective=True, verify=True)))
     result = engine.run(plan, directory, "after", 60)
@@ -186,7 +186,7 @@ def test_mpiio_leaves_the_bytes_that_posix_leaves(engines: Callable[[Way], MpiEn
             )
             shutil.rmtree(workspace.path / "p")
             write = of(way, "w", "write", layout, access, collective=layout == "shared-file")
-            # The data depend on directory and name, so both are the same as for posix.
+            # The data written depend on the directory and the name, so both are the same here.
             found = kept_files(engine, Plan(RANKS, (write,)), workspace.path, "p")
             assert found == expected
             shutil.rmtree(workspace.path / "p")
@@ -196,7 +196,7 @@ def test_mpiio_leaves_the_bytes_that_posix_leaves(engines: Callable[[Way], MpiEn
 def test_a_write_that_ran_out_of_time_is_read_back_by_collective_calls(
     engine: MpiEngine, way: Way, workspace: Workspace, collective: bool
 ) -> None:
-    """Ranks that wrote collectively stop together; after independent writes they have different amounts to read."""
+    """After independent writes that ran out of time, ranks have different amounts to read."""
     late = Stop("stonewall", 0.1 if collective else 0.03)
     write = of(way, "w", "write", segments=100_000, collective=collective, stop=late)
     read = of(way, "r", "read", segments=100_000, collective=True, verify=True)
@@ -209,7 +209,7 @@ def test_a_write_that_ran_out_of_time_is_read_back_by_collective_calls(
 
 def test_a_cancelled_collective_phase_ends_in_order(engine: MpiEngine, way: Way, workspace: Workspace) -> None:
     endless = of(way, "w", "write", collective=True, stop=Stop("seconds", 3600.0))
-    # A second cancel would not wait for an orderly end.
+    # Cancel only once: after a second cancel the engine is not given time to end in order.
     result = engine.run(Plan(RANKS, (endless,)), workspace.path, "c", 3600, once(engine.cancel))
     assert (result.ended, result.errors, result.cleaned) == ("cancelled", (), True)
     check_usable(engine, way, workspace.path)
@@ -261,7 +261,7 @@ def test_a_missing_file_is_reported_and_no_rank_waits_for_the_ranks_that_miss_it
     phases = (of(way, "w", "write", layout), PAUSE, of(way, "r", "read", layout, collective=True))
     result = engine.run(Plan(RANKS, phases), workspace.path, "x", 60, in_pause(remove))
     assert result.ended == "failed"
-    # If the library hides errors of a collective open, each rank first opens the file itself and reports its error.
+    # Open MPI hides errors of a collective open, so each rank first opens the file itself and reports its own error.
     alone = layout != "shared-file" or way[1] == "mpiexec.openmpi"
     assert {error.where["rank"] for error in result.errors} == (set(range(RANKS)) if alone else {0})
     assert all(error.errno == "ENOENT" and error.why and error.remedy for error in result.errors)
@@ -270,7 +270,7 @@ def test_a_missing_file_is_reported_and_no_rank_waits_for_the_ranks_that_miss_it
 
 
 @pytest.mark.parametrize("layout", ["shared-file", pytest.param("file-per-process", marks=pytest.mark.long)])
-def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(way: Way, layout: str) -> None:
+def test_a_full_file_system_fails_the_phase_even_if_the_library_hides_the_error(way: Way, layout: str) -> None:
     log: list[str] = []
     with (
         tmpfs_mounted("4m") as place,
@@ -299,7 +299,7 @@ def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(w
                 assert error.errno == "ENOSPC" and error.why and error.remedy
             assert result.cleaned
         check_usable(engine, way, workspace.path)
-    # HDF5 crashes at exit if it still has a file that it could not close.
+    # HDF5 crashes at exit if it could not close a file.
     assert not any("was ended by signal" in line for line in log), log
 
 
@@ -317,7 +317,7 @@ def test_a_rank_killed_in_collective_calls_is_named_and_the_run_ends(way: Way, w
         assert (result.cleaned, result.left) == (True, ())
 
 
-def test_ranks_that_are_threads_say_that_it_needs_processes(workspace: Workspace) -> None:
+def test_a_backend_that_needs_processes_refuses_ranks_that_are_threads(workspace: Workspace) -> None:
     with LocalEngine() as engine:
         for backend in ("mpiio", "hdf5", "pnetcdf"):
             result = engine.run(Plan(2, (of((backend, ""), "w", "write"),)), workspace.path, "t", 60)

@@ -13,7 +13,7 @@ import pytest
 
 from strakes.runs.store import Store
 
-# Reports each visit after it is written; finishes and resumes at intervals, so that a kill can hit every kind of write.
+# Reports each visit after writing it. It often finishes and resumes runs, so that a kill can hit any kind of write.
 WRITER = """
 import sys
 from pathlib import Path

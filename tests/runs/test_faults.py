@@ -38,7 +38,7 @@ def marked(place: Path) -> Path:
 
 
 def once_in(phase: str, act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Return a progress callback that calls ``act`` once, when the phase has done its first operation."""
+    """Return a progress callback that calls ``act`` once, after the first operation of the phase."""
     return once(act, lambda progress: progress.name == phase and progress.operations > 0)
 
 
@@ -63,13 +63,13 @@ def check_told(result: PlanResult, *, errno: str | set[str], phase: str, operati
         assert error.why and error.remedy
     assert result.samples[-1].name == phase
     assert result.samples[-1].stopped_by == "error"
-    # Each rank that left the phase has a row.
+    # Both ranks left the phase, because both have a row.
     assert len(result.samples[-1].ranks) == 2
 
 
 @contextmanager
 def failing_device() -> Iterator[tuple[Path, Path]]:
-    """Mount an ext4 of 256 MiB whose device is a sparse file in a tmpfs of 24 MiB; return mount point and file."""
+    """Mount an ext4 of 256 MiB in a file on a tmpfs of 24 MiB; return the mount point and the file."""
     if shutil.which("mkfs.ext4") is None:
         pytest.skip("mkfs.ext4 is not installed")
     with tmpfs_mounted("24m") as memory:
@@ -116,7 +116,7 @@ def test_an_overcommitted_device_ends_the_phase_and_everything_is_removed(engine
         assert [path.name for path in directory.iterdir()] == [".strakes-marker"]
 
 
-# Not mmap: stores to mapped pages succeed until msync.
+# Without mmap, because a store to a mapped page succeeds until msync.
 @pytest.mark.parametrize("backend", ["posix", "stdio", "uring"])
 def test_a_file_system_that_shuts_down_during_writes_is_reported_with_the_remains(
     engine: LocalEngine, backend: str

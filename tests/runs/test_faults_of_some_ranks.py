@@ -1,4 +1,4 @@
-"""Open and close errors on some ranks only: these ranks report them, no other rank hangs, and no files are left."""
+"""Errors of open and close on some ranks: only these ranks report them, nothing hangs, and no files are left."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def faulty() -> Iterator[FaultyMount]:
 
 @pytest.fixture(scope="module")
 def engines(faulty: FaultyMount) -> Iterator[Callable[[Way], MpiEngine]]:
-    """Return the engines, which end before the file system is unmounted: libraries keep files that they cannot close."""
+    """Return engines that end before the unmount, because libraries keep files open that they failed to close."""
     with started_engines() as engines:
         yield engines
 
@@ -66,7 +66,7 @@ def check_told(result: PlanResult, ranks: set[int], operations: set[str], number
 
 
 @pytest.mark.parametrize("unlucky", [{0}, {2, 3}], ids=["first", "last-two"])
-def test_ranks_that_cannot_open_a_new_file_say_so(
+def test_ranks_that_cannot_open_a_new_file_report_it(
     engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace, unlucky: set[int]
 ) -> None:
     engine = engines(way)
@@ -87,7 +87,7 @@ def test_ranks_that_cannot_open_a_new_file_say_so(
     ],
     ids=["read", "rewrite", "open-before"],
 )
-def test_ranks_that_cannot_open_an_existing_file_say_so(
+def test_ranks_that_cannot_open_an_existing_file_report_it(
     engines: Callable[[Way], MpiEngine],
     way: Way,
     faulty: FaultyMount,
@@ -106,9 +106,9 @@ def test_ranks_that_cannot_open_an_existing_file_say_so(
     check_usable(engine, ("mpiio", way[1]), workspace.path)
 
 
-# Open MPI loses an error of close.
+# Open MPI is left out, because it loses an error of close.
 @pytest.mark.parametrize("way", [WAYS[0], POSIX], ids=["mpiio", "posix"], indirect=True)
-def test_a_rank_that_cannot_close_the_file_says_so(
+def test_a_rank_that_cannot_close_the_file_reports_it(
     engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace
 ) -> None:
     engine = engines(way)

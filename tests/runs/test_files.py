@@ -110,7 +110,7 @@ def kept(root: Path) -> None:
 
 
 @pytest.mark.usefixtures("umask_of_most")
-def test_the_store_is_its_users_only(tmp_path: Path) -> None:
+def test_only_its_user_can_read_the_store(tmp_path: Path) -> None:
     root = tmp_path / "new" / "store"
     kept(root)
     kinds = {path.is_dir() for path in root.rglob("*")}

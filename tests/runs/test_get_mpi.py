@@ -1,4 +1,4 @@
-"""If a launcher is missing, messages say how to get it with a command that exists, and do not recommend it."""
+"""Messages about a missing launcher name a command that gets it. No message recommends a missing launcher."""
 
 from __future__ import annotations
 

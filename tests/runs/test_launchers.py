@@ -55,14 +55,14 @@ def test_an_engine_for_another_interface_is_refused_with_the_right_flag(
     assert f"set to the PMI interface {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
 
 
-def test_outside_an_allocation_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_an_allocation_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     with pytest.raises(BadInputError) as caught:
         allocation({})
     assert "salloc" in caught.value.remedy and "sbatch" in caught.value.remedy
 
 
-def test_an_allocation_says_how_many_ranks(in_a_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_allocation_determines_the_number_of_ranks(in_a_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert processes(Launch("slurm", ranks_per_node=5)) == 15
     assert processes(Launch("slurm", hosts=("a", "b"), ranks_per_node=5)) == 10
     assert processes(Launch("slurm")) >= 4
@@ -86,13 +86,13 @@ def test_a_command_template_is_filled_in() -> None:
         ("jsrun '{engine}", (), "No closing quotation"),
     ],
 )
-def test_a_template_that_cannot_do_it_is_refused(template: str, hosts: tuple[str, ...], complaint: str) -> None:
+def test_an_unusable_template_is_refused(template: str, hosts: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(BadInputError) as caught:
         TemplateEngine(Launch("command", 4, hosts, command=template), Path("/engine")).command()
     assert complaint in caught.value.why
 
 
-def test_a_command_alone_chooses_its_launcher() -> None:
+def test_a_launcher_command_overrides_the_local_launcher() -> None:
     assert Launching(launcher="local", launcher_command="jsrun {engine}").launch.launcher == "command"
     assert Launching(launcher="slurm", launcher_options="-p main --mpi=pmix").launch.options == (
         "-p",

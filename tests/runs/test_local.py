@@ -47,7 +47,9 @@ def test_a_plan_gives_a_sample_for_every_phase(engine: LocalEngine, workspace: W
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
 
 
-def test_every_visit_and_every_run_write_other_data(engine: LocalEngine, workspace: Workspace, tmp_path: Path) -> None:
+def test_every_visit_and_every_run_writes_different_data(
+    engine: LocalEngine, workspace: Workspace, tmp_path: Path
+) -> None:
     plan = Plan(
         2,
         (
@@ -105,7 +107,7 @@ def test_a_refused_plan_names_the_key(engine: LocalEngine, workspace: Workspace)
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
-def test_a_cancel_comes_from_any_thread_or_a_signal_handler(engine: LocalEngine, workspace: Workspace) -> None:
+def test_any_thread_and_a_signal_handler_can_cancel_a_plan(engine: LocalEngine, workspace: Workspace) -> None:
     timer = threading.Timer(0.3, engine.cancel)
     timer.start()
     assert engine.run(ENDLESS, workspace.path, "c", 3600).ended == "cancelled"
@@ -132,7 +134,9 @@ def test_an_exception_during_a_plan_ends_it_in_order(engine: LocalEngine, worksp
     assert engine.start().pid == pid
 
 
-def test_a_killed_engine_is_reported_swept_up_after_and_replaced(engine: LocalEngine, workspace: Workspace) -> None:
+def test_a_killed_engine_is_reported_and_replaced_and_its_files_are_removed(
+    engine: LocalEngine, workspace: Workspace
+) -> None:
     pid = engine.start().pid
     result = engine.run(ENDLESS, workspace.path, "k", 3600, once(lambda: os.kill(pid, signal.SIGKILL)))
     assert (result.ended, result.cleaned, result.left) == ("died", True, ())
@@ -151,7 +155,7 @@ def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngin
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
-def test_a_stopped_engine_is_over_its_limit(
+def test_a_stopped_engine_exceeds_its_time_limit(
     engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strakes.runs.engine._OVERTIME_S", 0.5)
@@ -207,7 +211,7 @@ def wait_until_gone(pid: int) -> None:
 
 
 @pytest.mark.parametrize("fate", ["killed", "interrupted", "killed without descriptors"])
-def test_the_engine_of_a_killed_or_interrupted_front_end_cleans_up_and_leaves(
+def test_the_engine_of_a_killed_or_interrupted_front_end_cleans_up_and_ends(
     engine: LocalEngine, workspace: Workspace, fate: str
 ) -> None:
     process, pid = front_end(workspace)

@@ -69,7 +69,7 @@ def pid_of(engine: MpiEngine, rank: int) -> int:
 
 
 @needs_mpi
-def test_processes_have_a_limit_between_them(engine: MpiEngine, workspace: Workspace) -> None:
+def test_all_processes_together_keep_one_load_limit(engine: MpiEngine, workspace: Workspace) -> None:
     engine.impact = Impact(operations_per_s=400.0)
     try:
         result = engine.run(SHORT, workspace.path, "c1", 60)
@@ -94,7 +94,7 @@ def listening() -> dict[str, int]:
 @needs_mpi
 @pytest.mark.parametrize("mpiexec", ["mpiexec", "mpiexec.openmpi"])
 def test_bytes_from_other_users_do_not_reach_ranks_of_one_node(workspace: Workspace, mpiexec: str) -> None:
-    """Ranks inherit the port of their launcher, which must ignore bytes that are not from its own processes."""
+    """Ranks inherit the launcher's port. The launcher must ignore bytes that its own processes did not send."""
     if mpiexec != "mpiexec" and shutil.which(mpiexec) is None:
         pytest.skip(f"{mpiexec} is not installed")
     with MpiEngine(Launch("mpi", 2, mpiexec=None if mpiexec == "mpiexec" else Path(mpiexec))) as engine:
@@ -111,7 +111,7 @@ def test_bytes_from_other_users_do_not_reach_ranks_of_one_node(workspace: Worksp
 
 
 @needs_mpi
-def test_one_launch_serves_plans_of_different_teams(engine: MpiEngine, workspace: Workspace) -> None:
+def test_one_launch_serves_plans_with_different_numbers_of_ranks(engine: MpiEngine, workspace: Workspace) -> None:
     pid = engine.start().pid
     for ranks in (3, 1, 4, 2):
         result = engine.run(Plan(ranks, SHORT.phases), workspace.path, f"v{ranks}", 60)
@@ -176,12 +176,12 @@ def test_a_killed_or_stopped_rank_is_named_and_the_run_ends_in_order(
         assert [sample.name for sample in result.samples] == ["create"]
         assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
         assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-    # A stopped rank 0 gets the same time-out as other ranks, but then the launcher must be killed as well.
+    # If rank 0 is stopped, the launcher must be killed as well, which takes longer.
     assert took_s < (12 if (victim, how) == (0, signal.SIGSTOP) else 10)
 
 
 @needs_mpi
-def test_the_first_process_may_be_silent_as_long_as_is_set_and_the_file_system_is_not_blamed(
+def test_the_first_process_may_be_silent_for_the_set_time_and_the_file_system_is_not_blamed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRAKES_SILENCE_S", "3")
@@ -326,7 +326,7 @@ def test_writers_merge_across_nodes(two_nodes: MpiEngine, workspace: Workspace, 
     [
         (300 * KIB, 32 * KIB, False),
         (300 * KIB, 32 * KIB, True),
-        # MPI counts bytes in an int, which a piece of 2 GiB overflows.
+        # A piece of 2 GiB has more bytes than fit into an int, in which MPI counts them.
         pytest.param((1 << 29) + 64 * KIB, (1 << 31) + 256 * KIB, True, marks=pytest.mark.long),
     ],
 )
@@ -346,7 +346,7 @@ def test_a_stage_passes_on_what_few_ranks_of_each_node_read(
 
 
 @needs_mpi
-def test_parts_of_a_mixed_phase_are_what_they_are_with_threads(engine: MpiEngine, workspace: Workspace) -> None:
+def test_parts_of_a_mixed_phase_do_the_same_as_with_threads(engine: MpiEngine, workspace: Workspace) -> None:
     dump = TransferPhase("dump", "write", "shared-file", "segmented", 16 * KIB, 64 * KIB, preallocate=True)
     make = MetadataPhase("make", "file-create", "shared", items=20, depth=1, branch=3, file_bytes=100)
     watch = ProbePhase("watch", "file-stat", rate_per_s=200, seconds=0.1, log=True)

@@ -1,4 +1,4 @@
-"""The choice of the engine for an mpiexec, with fake programs and, if installed, the real ones."""
+"""Choice of the engine for an mpiexec: with fake programs and, where installed, with real ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_ranks_that_their_launcher_left_are_killed(tmp_path: Path) -> None:
     shutil.copy(shutil.which("sleep") or "", program)
     with subprocess.Popen([str(program), "600"]) as rank, subprocess.Popen(["sleep", "600"]) as other:
         try:
-            # The second number is no rank: the process id of an ended rank may be in use again.
+            # The second process is no rank: it has the process id of a rank that has ended.
             ranks = {f"{platform.node()} {rank.pid}": 0, f"{platform.node()} {other.pid}": 1, "elsewhere 1": 2}
             hello = Hello("0.1.0", platform.node(), rank.pid, (), (), "", ranks=ranks)
             assert MpiEngine(Launch("mpi", 3))._all_gone(hello)
@@ -49,7 +49,7 @@ def test_ranks_that_their_launcher_left_are_killed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a directory for fake engines that only report their MPI and hide the installed ones."""
+    """Return a directory for fake engines, which hide the installed ones and only report their MPI."""
     monkeypatch.delenv("STRAKES_ENGINE_MPI", raising=False)
     monkeypatch.setenv("STRAKES_ENGINE", str(says(tmp_path / "bin" / "strakes-engine", "0.1.0")))
     mpi_family.library_of_engine.cache_clear()
@@ -79,7 +79,7 @@ def test_an_mpiexec_gets_the_engine_of_its_family(
     assert ("--oversubscribe" in placed(mpiexec, Launch("mpi", 4))) == (engine == 1)
 
 
-def test_a_sites_own_mpich_is_taken_before_the_standard_abi(tmp_path: Path, both: tuple[Path, Path]) -> None:
+def test_the_engine_for_the_sites_own_mpich_is_preferred(tmp_path: Path, both: tuple[Path, Path]) -> None:
     says(both[1], "MVAPICH Version: 3.0")
     assert find_mpi_engine(says(tmp_path / "hydra" / "mpiexec", "HYDRA build details")) == both[1]
 

@@ -1,4 +1,4 @@
-"""Facts about the nodes of a launch, and differences: versions, directories and memory."""
+"""Facts about the nodes of a launch, and how nodes may differ: in version, directory and memory."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def found(*changed: CheckedNode) -> list[tuple[str, str, bool]]:
     return [(one.host, one.what, one.wrong) for one in differences(nodes, "token")]
 
 
-def test_nodes_that_are_alike_differ_in_nothing() -> None:
+def test_equal_nodes_show_no_difference() -> None:
     assert found() == []
 
 
-def test_another_version_is_wrong_and_names_the_host() -> None:
+def test_a_node_with_another_version_is_named_as_wrong() -> None:
     assert found(replace(NODES[2], strakes="0.0.9")) == [("n3", "strakes 0.0.9, the others 0.1.0", True)]
     assert found(replace(NODES[1], engine="")) == [("n2", "engine none, the others 0.1.0", True)]
 
 
-def test_a_directory_that_is_absent_or_another_one_is_wrong() -> None:
+def test_a_node_whose_directory_is_missing_or_different_is_named_as_wrong() -> None:
     other = replace(NODES[1], seen={**SEEN, "file_system": "tmpfs", "source": "none", "content": ""})
     absent = replace(NODES[3], seen={"why": "No such file or directory"})
     said = found(other, absent)

@@ -24,7 +24,7 @@ def document_of(run: Run) -> Any:
 
 
 def unpack(path: Path, runs: Path, name: str = "") -> Path:
-    """Unpack an exported run into a directory below ``runs``, named by ``name`` or its id; return the directory."""
+    """Unpack an exported run into the directory ``runs`` as ``name`` or under its own id; return its directory."""
     exported = json.loads(gzip.decompress(path.read_bytes()))
     stored = runs / (name or exported["manifest"]["id"])
     stored.mkdir(parents=True)
@@ -47,7 +47,7 @@ def test_an_exported_run_has_the_same_document_as_the_stored_one(path: Path, tmp
 
 
 def rounded(document: object) -> object:
-    """Return the document with numbers rounded to 9 digits: numpy's order of summation depends on memory alignment."""
+    """Round numbers to 9 digits, because numpy's order of summation depends on memory alignment."""
     return json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.9g}")
 
 

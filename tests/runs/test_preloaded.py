@@ -64,7 +64,7 @@ def test_a_preloaded_library_sees_every_call(
     reads, writes, opens, others, _, clashes = counts_of("posix", library, place, tmp_path, monkeypatch)
     assert (reads, writes, clashes) == (200, 200, 0) and opens >= 4 + 100 and others >= 200
     assert counts_of("raw", library, place, tmp_path, monkeypatch)[:2] == [0, 0]
-    # It may return its own descriptors.
+    # The library may return descriptors of its own.
     monkeypatch.setenv("PRELOADED_OWN", "1")
     assert counts_of("posix", library, place, tmp_path, monkeypatch)[:2] == [200, 200]
     assert [path.name for path in place.iterdir()] == [".strakes-marker"]
@@ -128,7 +128,7 @@ def test_a_plan_that_one_node_refuses_is_refused_and_the_node_is_named(
         assert result.ended == "refused"
         assert [error.where["rank"] for error in result.errors] == [2]
         assert result.errors[0].where["key"] == "phases[1].cache"
-        # The engine accepts further plans.
+        # The engine still accepts plans.
         assert engine.run(Plan(3, plan.phases[:1]), place, "p2", 60).ended == "ok"
 
 

@@ -56,7 +56,7 @@ def test_a_simulated_quota_is_reported(
         directory = marked(faulty.place)
         faulty.fail(call, errno=errno.EDQUOT, after_bytes=after_bytes)
         result = run(engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory)
-        # A rank that halts because the other failed closes without fsync; its close then fails with EIO, not EDQUOT.
+        # If one rank fails, the other one stops and closes without fsync. That close fails with EIO, not EDQUOT.
         closed = [("EIO", "close"), ("EIO", "fclose")] if later else []
         told = [error for error in result.errors if (error.errno, error.where["operation"]) not in closed]
         check_quota(replace(result, errors=tuple(told)), directory, "w", operations, "p/data.")
@@ -98,7 +98,7 @@ def test_a_real_quota_of_files_is_reported(nobodys_engine: LocalEngine, kind: st
         check_quota(run(nobodys_engine, Plan(2, (create,)), directory), directory, "c", {"open"}, "p/items.", kind)
 
 
-def test_a_full_file_system_may_be_the_quota_of_a_project(engine: LocalEngine) -> None:
+def test_an_error_of_a_full_file_system_may_be_a_project_quota(engine: LocalEngine) -> None:
     with loop_mounted("xfs") as place:
         directory = marked(place)
         subprocess.run(["chattr", "-p", "42", "+P", directory], check=True)

@@ -40,7 +40,7 @@ Sequence = tuple[Access, ...]
 
 @dataclass
 class Traced:
-    """Engines whose ranks trace all accesses: ``local`` with threads, ``processes`` by number of ranks."""
+    """Engines that record all accesses of their ranks: ``local`` with threads, ``processes`` by number of ranks."""
 
     place: Path
     trace: Path
@@ -48,8 +48,8 @@ class Traced:
     processes: dict[int, MpiEngine] = field(default_factory=dict)
 
     def run(self, plan: Plan, engine: Engine) -> tuple[Counter[Sequence], Mapping[str, bytes]]:
-        """Return the sequences of accesses, one for each rank, and the contents of the files by path."""
-        name = plan.fingerprint()  # the data depend on the name
+        """Return the accesses of each rank in their order, and the contents of the files by path."""
+        name = plan.fingerprint()  # the written data depend on the name
         directory = self.place / name
         result = engine.run(plan, self.place, name, 60, keep=True)
         assert (result.ended, result.errors) == ("ok", ())
@@ -97,7 +97,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
 
 @st.composite
 def transfers(draw: st.DrawFn, name: str) -> list[PartPhase]:
-    """Return a write of a set of files, followed by up to two phases that read, rewrite or mix."""
+    """Draw a phase that writes files, and up to two more phases that read, rewrite or mix."""
     transfer = draw(st.sampled_from([1, 512, 1000, 4096]))
     per_block = draw(st.integers(1, 4))
     layout = draw(st.sampled_from(["file-per-process", "shared-file"]))
@@ -164,7 +164,7 @@ def plans(draw: st.DrawFn) -> Plan:
     if ranks > 1 and draw(st.booleans()):
         first = draw(st.integers(1, ranks - 1))
         phases.append(MixedPhase("both", (Part(first, groups[0].pop(0)), Part(ranks - first, groups[1].pop(0)))))
-        # Small files of only some ranks are no input for a phase of all ranks.
+        # A phase of all ranks cannot use small files that only some ranks wrote.
         groups = [[phase for phase in group if not isinstance(phase, SmallFilesPhase)] for group in groups]
     phases += [phase for group in groups for phase in group]
     return Plan(ranks, tuple(phases), seed=draw(st.integers(0, 2**32 - 1)))
@@ -215,7 +215,7 @@ def test_no_byte_of_a_file_is_written_twice_or_missed(traced: Traced, plan: Plan
 
 @needs_mpi
 @pytest.mark.parametrize(("readers", "broadcast"), [(0, False), (1, False), (2, True)])
-def test_a_staged_file_is_whole_for_all_and_read_by_its_readers_only(
+def test_only_the_readers_read_a_staged_file_and_every_rank_gets_all_of_it(
     traced: Traced, readers: int, broadcast: bool
 ) -> None:
     write = TransferPhase("w", "write", "shared-file", "segmented", 1000, 9000)

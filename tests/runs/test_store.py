@@ -21,7 +21,7 @@ from strakes.runs.store import Store
 from strakes.runs.writer import RunWriter
 
 
-def test_the_root_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_environment_sets_the_root_of_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("STRAKES_STORE", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
@@ -102,7 +102,7 @@ def test_an_empty_store_is_read_without_being_made(store: Store) -> None:
 
 @pytest.mark.parametrize("place", ["", "deep/er/store", "../measured-store"])
 def test_a_store_may_be_inside_the_measured_directory_or_next_to_it(measured: Path, place: str) -> None:
-    """A home directory contains the default store and may be measured: a run touches only its workspace."""
+    """A user may measure the home directory, which contains the default store."""
     Store(measured / place).create("survey", "survey", measured, {}, {}).close()
     assert len(Store(measured / place).runs()) == 1
 
@@ -126,7 +126,7 @@ def test_a_measured_directory_that_is_missing_makes_no_run(store: Store, tmp_pat
     assert not store.root.exists()
 
 
-def test_an_unfinished_run_is_resumed_with_what_it_had(store: Store, make_run: MakeRun) -> None:
+def test_an_unfinished_run_is_resumed_with_its_cells_and_visits(store: Store, make_run: MakeRun) -> None:
     with make_run() as writer:
         writer.write_cells([Cell("s", "a", {})])
         writer.append_visit(Visit(0))
@@ -143,7 +143,7 @@ def test_an_unfinished_run_is_resumed_with_what_it_had(store: Store, make_run: M
     assert len(run.manifest["resumed"]) == 1
 
 
-def test_resuming_takes_the_newest_of_the_same_fingerprint(store: Store, make_run: MakeRun) -> None:
+def test_resuming_takes_the_newest_run_with_the_same_fingerprint(store: Store, make_run: MakeRun) -> None:
     for name, fingerprint in (("old", "f"), ("new", "f"), ("other", "g")):
         with make_run(name, fingerprint) as writer:
             writer.finish("failed")
@@ -219,7 +219,7 @@ def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:
-    """A path that is not UTF-8, and a lone surrogate, which only an imported file can contain."""
+    """The path is not UTF-8, and the name has a lone surrogate, as only an imported file can."""
     target = measured / os.fsdecode(b"caf\xe9")
     target.mkdir()
     with store.create("survey", "lone \ud800", target, {}, {}) as writer:
@@ -231,7 +231,7 @@ def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: P
     assert store.runs() == []
 
 
-def test_writers_at_the_same_time_lose_nothing(store: Store, measured: Path) -> None:
+def test_concurrent_writers_lose_nothing(store: Store, measured: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from strakes.runs.records import Visit; from strakes.runs.store import Store\n"
         "for number in range(10):\n"

@@ -1,4 +1,4 @@
-"""A survey ends after its servers die, at whatever step, and names each lost target and its server."""
+"""A survey ends after its servers die at any step, and names each lost target and its server."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from strakes.runs.watchdog import ENDING_S, GRACE_S, LOST_FOR_S, REFUSED_FOR_S, 
 from strakes.targets.target import LostServer
 
 PROGRAM = Path(__file__).with_name("dying_servers.py")
-# Limits in seconds that a busy machine does not reach. The exact times are tested without a machine.
+# Limits in seconds that even a busy machine keeps. Another test checks the exact times without real processes.
 BEGIN_S, END_S = 120.0, 180.0
 CALLS = ("lookup", "getattr", "mknod", "mkdir", "unlink", "rmdir", "open", "read", "write", "flush", "fsync", "create")
-# Sets of additional tool failures; a file of the name in FAKES enables the failure.
+# Combinations of tools that fail as well; a tool fails if a file of its name exists in FAKES.
 FAKE_TOOLS = ((), ("lctl-hangs",), ("ssh-is-slow",), ("lctl-hangs", "ssh-is-slow"))
 
 
-# A loaded machine can take over 30 s for one call of the tool, so these surveys run with --all only.
+# One call of a tool can take over 30 s on a loaded machine, so these surveys run with --all only.
 @pytest.mark.long
 @pytest.mark.parametrize(("step", "tools"), one_in(10, [(*each,) for each in product(STEPS, FAKE_TOOLS)]))
 def test_a_survey_ends_after_its_server_died(step: str, tools: tuple[str, ...], tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ REFUSED = {"lus-MDT0000": LostServer("mds1", "DISCONN", refuses=True)}
 @pytest.mark.parametrize(
     ("lost", "reported_s", "over_s"),
     [
-        # From which second on which servers are lost.
+        # (second, servers that are lost from then on)
         ([(5, MDS)], 5 + LOST_FOR_S, 5 + LOST_FOR_S + GRACE_S),
         ([(5, MDS), (10, OSS)], 5 + LOST_FOR_S, 5 + LOST_FOR_S + GRACE_S),
         ([(5, REFUSED)], 5 + REFUSED_FOR_S, 5 + REFUSED_FOR_S + GRACE_S),
@@ -99,7 +99,7 @@ REFUSED = {"lus-MDT0000": LostServer("mds1", "DISCONN", refuses=True)}
         ([(5, REFUSED), (43, {})], 5 + REFUSED_FOR_S, None),
     ],
 )
-def test_the_course_of_an_outage_has_these_times(
+def test_an_outage_is_reported_and_ends_the_command_at_the_expected_times(
     lost: list[tuple[int, dict[str, LostServer]]], reported_s: float | None, over_s: float | None
 ) -> None:
     course, times = Course(), dict[str, float]()
@@ -113,11 +113,11 @@ def test_the_course_of_an_outage_has_these_times(
 def test_a_command_ends_within_30_s_of_the_report_and_survives_the_longest_recorded_fail_over() -> None:
     reserve_s = 30 - (GRACE_S + ENDING_S + apart.PATIENCE_S)
     assert reserve_s >= 5
-    # A Lustre client notices a dead machine after 16 s at most; a target was moved within 38 s.
+    # In the recordings, a Lustre client notices a dead machine within 16 s, and the longest fail-over takes 38 s.
     assert 16 + LOST_FOR_S <= 30 and REFUSED_FOR_S <= 30 and REFUSED_FOR_S + GRACE_S > 38
 
 
-def test_states_that_become_unreadable_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_that_become_unreadable_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "LOST_FOR_S", 0.0)
     for answers, count in (([None], 0), ([{}, None], 1)):
         target: Any = SimpleNamespace(path=tmp_path, lost_servers=iter(answers).__next__)

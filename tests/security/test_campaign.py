@@ -15,5 +15,5 @@ def test_the_promises_hold_under_random_faults(seed: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 2000))
-def test_the_promises_hold_under_random_faults_of_all_acts(seed: int) -> None:
+def test_the_promises_hold_under_random_faults_of_every_command(seed: int) -> None:
     assert run_seed(seed)

@@ -40,7 +40,7 @@ PIECES = [
 
 
 def copies(path: Path, *names: str) -> Path:
-    """Return a directory whose files of these names are copies of ``path``."""
+    """Copy a file under each of these names into a directory, and return the directory."""
     place = path.parent / "copies"
     for name in names:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def damaged(draw: st.DrawFn, files: list[bytes]) -> bytes:
         at = draw(st.integers(0, len(text)))
         end = min(len(text), at + draw(st.sampled_from([0, 1, 2, 8, 64, 1000])))
         start = draw(st.integers(0, len(other)))
-        # Repeating a few bytes of a good file exposes slow regular expressions.
+        # A regular expression that backtracks is slow on many repetitions of a few bytes.
         few = text[at : at + draw(st.integers(1, 4))]
         piece = draw(
             st.sampled_from([b"", draw(st.sampled_from(PIECES)), text[at:end], other[start : start + 64], few])

@@ -51,7 +51,7 @@ def test_a_full_standard_output_is_reported(command: str, unbuffered: str, tmp_p
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_files_are_as_dev_null(closed: str, tmp_path: Path) -> None:
+def test_closed_standard_files_act_like_dev_null(closed: str, tmp_path: Path) -> None:
     done = shell(f'"$@" runs {closed}', tmp_path)
     assert done.returncode == 0, done.stderr
     assert "internal error" not in done.stderr
@@ -119,7 +119,7 @@ def test_the_command_of_the_checkout_runs_no_planted_code(tmp_path: Path) -> Non
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving a home directory away needs root")
 @pytest.mark.parametrize("kind", ["directory of another", "directory that others can write", "link of another"])
 def test_programs_read_no_settings_of_another_user(tmp_path: Path, kind: str) -> None:
-    """Open MPI, Ceph, UCX and Hydra load libraries and write files that settings below HOME and in "." name."""
+    """Settings below HOME and in "." can make Open MPI, Ceph, UCX and Hydra load libraries and write files."""
     home = tmp_path / "home"
     (home / ".ceph").mkdir(parents=True)
     (home / ".ceph" / "ceph.conf").write_text("[global]\n")
@@ -232,7 +232,7 @@ def test_figures_ignore_a_matplotlibrc_in_the_current_directory(tmp_path: Path) 
 
 @pytest.mark.parametrize("words", ["doctor", "run PLAN . -q --launcher mpi -n 2"])
 def test_an_engine_for_mpi_reads_no_settings_in_the_current_directory(tmp_path: Path, words: str) -> None:
-    """UCX, a library of MPICH, would write its log where a ucx.conf says."""
+    """UCX, a library of MPICH, writes a log wherever a ucx.conf says."""
     (tmp_path / "ucx.conf").write_text(f"UCX_LOG_FILE={tmp_path}/written\nUCX_LOG_LEVEL=debug\n")
     plan = str(ROOT / "examples" / "checkpoint.toml")
     command = python_module(

@@ -1,4 +1,4 @@
-"""Forbidden patterns in the code: each one broke a promise of docs/security.md. ruff (`S` rules) finds others."""
+"""Patterns that the code may not contain, because each one broke a promise of docs/security.md."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def removers_that_follow_names(tree: ast.AST) -> Found:
-    """Removal by name may cross mounts or follow links; ``strakes.targets.removal`` does not."""
+    """Find removals by name, which may cross mounts or follow links; ``strakes.targets.removal`` does neither."""
     for call, name in calls(tree):
         if name in ("shutil.rmtree", "rmtree", "os.removedirs", "shutil.move"):
             yield call.lineno, name
 
 
 def entities(tree: ast.AST) -> Found:
-    """XML parsers that fetch external entities."""
+    """Find XML parsers that fetch external entities."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
@@ -55,7 +55,7 @@ def listeners_on_every_address(tree: ast.AST) -> Found:
 
 
 def secrets_compared_early(tree: ast.AST) -> Found:
-    """A comparison that ends at the first difference reveals the length of the correct prefix."""
+    """Find comparisons of secrets that end at the first difference, and so reveal how long the correct prefix is."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and any(isinstance(each, ast.Eq | ast.NotEq) for each in node.ops):
             names = {
@@ -69,7 +69,7 @@ def secrets_compared_early(tree: ast.AST) -> Found:
 
 
 def lines_past_the_filter(tree: ast.AST) -> Found:
-    """Names in terminal output may hold control characters; ``strakes.cli.say`` and ``for_terminal`` escape them."""
+    """Find terminal output in which control characters are not escaped by ``strakes.cli.say`` or ``for_terminal``."""
     for call, name in calls(tree):
         if name != "click.echo" or not call.args or isinstance(keyword(call, "nl"), ast.Constant):
             continue
@@ -89,9 +89,9 @@ def _is_harmless(value: ast.expr) -> bool:
 
 
 def writers_by_path(tree: ast.AST) -> Found:
-    """A path may lead over a link of another user, so only ``strakes.base.files`` opens files for writing.
+    """Find files opened for writing by path outside ``strakes.base.files``: the path may lead over another user's link.
 
-    Creation with O_EXCL is safe: it opens no existing file.
+    Creation with O_EXCL is safe, because it opens no existing file.
     """
     for call, name in calls(tree):
         method = name.rpartition(".")[2]

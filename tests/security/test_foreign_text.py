@@ -43,7 +43,7 @@ def test_any_text_becomes_one_line_without_control_characters(text: str) -> None
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Z"]) | st.sampled_from(" \t'\"\\;|&$()<>`*?~#!\n")))
-def test_a_command_line_stays_words(text: str) -> None:
+def test_a_quoted_command_line_has_the_same_words_in_a_shell(text: str) -> None:
     line = for_shell(text)
     words = shlex.split(line)
     plain = shlex.join(words)
@@ -96,7 +96,6 @@ def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet
 
 
 def test_the_journal_of_a_killed_command_is_listed_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal holds the command line, and so the hostile name of the directory."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     root = tmp_path / "store"
     journal = KnobJournal.begin(root, f"/x/{EVIL}", ("strakes", "tune", EVIL))

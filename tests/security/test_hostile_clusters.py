@@ -162,7 +162,7 @@ def test_a_rehearsal_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: p
 
 
 def tagged(*tags: tuple[str, ...]) -> Cib:
-    """Return a CIB with two services and these tags, each a name and its references."""
+    """Return a CIB with two services and with tags; each tag is a name and the ids that it refers to."""
     text = "".join(
         f'<tag id="{name}">{"".join(f"<obj_ref id={quoteattr(one)}/>" for one in names)}</tag>' for name, *names in tags
     )
@@ -382,7 +382,7 @@ def test_a_program_that_reads_a_configuration_has_no_rights_of_root(tmp_path: Pa
     ],
 )
 @pytest.mark.parametrize("name", ["/root-only", "../../root-only", "drbd.d/../../../root-only"])
-def test_drbdadm_gets_no_include_of_a_file_outside_in_any_form(tmp_path: Path, text: str, name: str) -> None:
+def test_drbdadm_never_gets_an_include_of_a_file_outside_the_directory(tmp_path: Path, text: str, name: str) -> None:
     with pytest.raises(BadInputError, match="does not pass this file to drbdadm"):
         rewritten_drbd(text.format(name))
     need("drbdadm", "/lib/drbd/drbdadm-84")

@@ -124,7 +124,7 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
 )
 
 
-# Texts that are slow to read if a pattern backtracks: results, which may be refused, and lines of recordings.
+# Texts on which a regular expression that backtracks is very slow.
 SLOW_RESULTS = (
     "\n" * 200_000,
     " " * 1_000_000,
@@ -229,7 +229,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> 
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(1 << 34)
-    # Hints are read only from a file whose name says so.
+    # A hints file must have a certain name, so this file is refused for its name.
     assert ("may not use this hints file" if reader is read_hints else "too large") in refuse(reader, path).what
 
 

@@ -92,7 +92,7 @@ def test_a_whole_number_beyond_64_bits_is_refused_in_every_toml_file(number: str
 
 
 @pytest.mark.parametrize("value", ['"' + "9" * 400 + 'GiB"', "9" * 400, "1e400", "inf", "nan"])
-def test_a_plan_with_such_a_size_is_refused(tmp_path: Path, value: str) -> None:
+def test_a_plan_with_an_extreme_size_is_refused(tmp_path: Path, value: str) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(f'ranks = 1\n[[phase]]\nkind = "write"\nblock_bytes = {value}\ntransfer_bytes = 4096\n')
     with pytest.raises(BadInputError):
@@ -106,7 +106,9 @@ def test_a_plan_with_such_a_size_is_refused(tmp_path: Path, value: str) -> None:
     "words",
     ["survey --data-per-rank {}GiB", "survey --budget {}s", "survey --impact {}GiB/s", "run ior -b {} -o"],
 )
-def test_a_command_refuses_them_with_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str) -> None:
+def test_a_command_refuses_extreme_numbers_with_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
     assert strakes([*words.format("9" * 5000).split(), str(tmp_path)]) == 2
     assert "internal error" not in capsys.readouterr().err
 

@@ -31,7 +31,7 @@ def test_a_heartbeat_is_stale_after_60_seconds(monkeypatch: pytest.MonkeyPatch) 
         assert replace(THEIRS, heartbeat_unix_s=1000.0).seems_live() is lives
 
 
-def test_every_marker_has_one_length_and_a_whole_line() -> None:
+def test_every_marker_has_the_same_length_and_ends_with_a_newline() -> None:
     for marker in (OURS, replace(OURS, user="u" * 30)):
         assert len(marker.to_bytes()) == 512 and marker.to_bytes().endswith(b" \n")
 

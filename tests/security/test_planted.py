@@ -1,4 +1,4 @@
-"""The front end writes to nothing that the owner of the measured directory puts in place of the workspace."""
+"""If the owner of the measured directory replaces the workspace, the front end writes nothing to the replacement."""
 
 from __future__ import annotations
 

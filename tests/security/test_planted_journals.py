@@ -1,4 +1,4 @@
-"""Journals are acted on with the rights of their user, so a journal that another user could have planted is refused."""
+"""A journal that another user could have planted is refused, because acting on it uses the rights of this user."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_journal_that_others_could_have_planted_is_refused(
 def test_a_file_system_that_another_user_mounted_proves_no_owner(
     tmp_path: Path, make: Callable[[Path], Path], read: Callable[[Path], object]
 ) -> None:
-    """It shows the journals, and the labs, as files of root that nobody else can write."""
+    """The mount shows its files as files of root, although another user controls them."""
     with faulty_mounted(mounter=OTHER) as mount:
         mount.place.chmod(0o700)
         journal = make(tmp_path)
@@ -126,8 +126,8 @@ def test_a_lab_that_others_could_have_planted_is_refused(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
 @pytest.mark.parametrize("make", [True, False])
-def test_a_lab_behind_a_link_that_was_planted_since_is_not_touched(tmp_path: Path, make: bool) -> None:
-    """The owner of a directory on the way to the labs exchanges the next one after it was checked."""
+def test_a_lab_behind_a_planted_link_is_not_touched(tmp_path: Path, make: bool) -> None:
+    """Another user puts a link on the path to the labs after the path was checked."""
     lab = tmp_path / "theirs" / "state" / "strakes" / "lab" / "lab"
     (tmp_path / "elsewhere" / "strakes" / "lab").mkdir(parents=True)
     lab.parents[3].mkdir()

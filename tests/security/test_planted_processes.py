@@ -19,7 +19,7 @@ from strakes.targets.mountinfo import parse_mountinfo
 
 OTHER = 65534
 (MOUNT,) = parse_mountinfo("48 27 0:43 / /planted rw,relatime - fuse.ceph-fuse ceph-fuse rw,user_id=0")
-SETUID = (OTHER, 0, 0)  # real, effective and saved user id of su, which anyone can start under any name
+SETUID = (OTHER, 0, 0)  # real, effective and saved user id of su, which every user can start under any name
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of another user")
 
@@ -29,7 +29,7 @@ _BECOME = "import os, sys; os.setresuid(*map(int, sys.argv[1:4])); os.execv('/us
 
 @contextmanager
 def started(users: tuple[int, int, int], *words: str) -> Iterator[None]:
-    """Run tail(1) with these user ids (real, effective, saved) and arguments; argv[0] is the name of a daemon."""
+    """Run tail(1) under the name of a daemon (argv[0]) with these real, effective and saved user ids."""
     with subprocess.Popen(
         [sys.executable, "-c", _BECOME, *map(str, users), *words], stderr=subprocess.DEVNULL
     ) as child:
@@ -43,21 +43,21 @@ def started(users: tuple[int, int, int], *words: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("users", [(0, 0, 0), (OTHER, OTHER, OTHER), SETUID])
-def test_only_a_client_of_ceph_of_root_names_the_configuration(users: tuple[int, int, int]) -> None:
+def test_only_a_ceph_client_of_root_names_the_configuration(users: tuple[int, int, int]) -> None:
     with started(users, "ceph-fuse", "-c", "1", "-f", "/dev/null", "/planted"):
         access = access_of(MOUNT)
     assert access.configuration == os.path.abspath("1") if users == (0, 0, 0) else access.options == ()
 
 
 @pytest.mark.parametrize("users", [(OTHER, OTHER, OTHER), SETUID])
-def test_a_planted_daemon_of_gluster_is_not_asked(users: tuple[int, int, int]) -> None:
+def test_a_planted_gluster_daemon_is_not_queried(users: tuple[int, int, int]) -> None:
     before = daemons()
     with started(users, "glusterd", "-f", "/dev/null"):
         assert daemons() == before
 
 
 @pytest.mark.parametrize("users", [(0, 0, 0), (OTHER, OTHER, OTHER), SETUID])
-def test_a_planted_mark_makes_no_process_a_command_of_strakes(
+def test_a_process_with_a_planted_mark_is_not_taken_for_strakes(
     users: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ((name, value),) = mark_of(os.getpid(), 7).items()

@@ -148,7 +148,7 @@ def test_a_watch_changes_no_file_that_its_store_links_to(
     assert unchanged(victim)
 
 
-def test_rows_of_a_watch_are_for_their_user_alone(tmp_path: Path) -> None:
+def test_only_its_user_can_read_the_rows_of_a_watch(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         ring = Ring(tmp_path / "watch")
@@ -188,7 +188,7 @@ def test_nothing_in_a_store_is_written_through_a_link(tmp_path: Path, store: Pat
 
 
 def test_files_are_opened_for_writing_only_below_checked_directories(tmp_path: Path) -> None:
-    """strace also sees libraries: nothing opens a file for writing by an absolute or relative path."""
+    """As strace shows, even libraries open no file for writing by an absolute or relative path."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("needs strace")
@@ -222,5 +222,5 @@ def _writes_by_path(line: str) -> bool:
     call = re.search(r"(?:openat\(AT_FDCWD, |\b(?:open|creat|rename|unlink|truncate)\()\"([^\"]*)\"(.*)", line)
     if call is None or not re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat\(|rename\(|unlink\(|truncate\(", line):
         return False
-    # Exclusive creation opens no existing file; Python writes .pyc files next to the installed source.
+    # O_EXCL opens no existing file. Python writes .pyc files next to the installed source.
     return "O_EXCL" not in line and ".pyc" not in call[1] and not call[1].startswith(("/dev/", "/proc/self/"))

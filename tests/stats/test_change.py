@@ -50,7 +50,7 @@ def test_pelt_finds_the_change_points_of_a_whole_series() -> None:
     assert begins[0] == 0 and len(begins) == 3 and abs(begins[1] - 100) <= 1 and abs(begins[2] - 200) <= 1
 
 
-def test_a_past_with_a_change_is_aligned_to_its_last_level() -> None:
+def test_values_before_a_change_are_shifted_to_the_last_level() -> None:
     values = np.random.default_rng(8).standard_normal(120)
     values[60:] += 6.0
     assert abs(np.median(aligned(values)[:60]) - np.median(values[60:])) < 0.5

@@ -1,4 +1,4 @@
-"""Verdicts on claims about ratios keep the error rates of their grades."""
+"""Verdicts on claims about ratios are wrong no more often than their grade allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def values(level: float, noise: float, seed: str) -> dict[int, float]:
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1])
 def test_at_most_one_run_in_twenty_is_sure_of_a_false_claim(ratio: float) -> None:
-    # The hardest case is a true ratio at a bound of the claim.
+    # A claim is hardest to judge if the true ratio equals a bound of the claim.
     wrong = 0
     for run in range(200):
         claims = [

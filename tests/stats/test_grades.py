@@ -1,4 +1,4 @@
-"""Grades keep their error rates and find planted differences. Also contrasts, shrinkage and adjusted p-values."""
+"""Error rates and power of the grades; contrasts, shrinkage and adjusted p-values."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_answer_settled_at_an_interim_look_stays_sure() -> None:
 @pytest.mark.parametrize("noise", [log_normal(0.1), autoregressive(0.5, 0.15), neighbour(0.3, 0.5), level_shift(0.5)])
 def test_surveys_of_equal_systems_are_hardly_ever_sure_of_a_difference(noise: object) -> None:
     found = tally(lambda _: EQUAL, noise, 12, 3, 120.0)  # type: ignore[arg-type]
-    # At an error rate of 5 %, more than 3 of 12 surveys are wrong by chance with a probability of 0.2 %.
+    # With an error rate of 5 %, the probability of more than 3 wrong surveys in 12 is 0.2 %.
     assert found.false_sure <= 3
 
 

@@ -26,14 +26,14 @@ confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.98, 0.99])
 
 
 @given(st.integers(1, 12), st.integers(1, 6))
-def test_coverage_equals_the_count_over_all_patterns_of_below_and_above(runs: int, rank: int) -> None:
+def test_coverage_equals_a_count_over_all_ways_to_lie_below_or_above_the_median(runs: int, rank: int) -> None:
     assume(2 * rank <= runs + 1)
     held = sum(rank <= sum(pattern) <= runs - rank for pattern in itertools.product((0, 1), repeat=runs))
     assert coverage(runs, rank) == pytest.approx(held / 2**runs, abs=1e-12)
 
 
 @given(st.integers(1, 60), confidences)
-def test_the_rank_is_the_largest_that_covers(runs: int, confidence: float) -> None:
+def test_the_rank_is_the_largest_with_enough_coverage(runs: int, confidence: float) -> None:
     rank = symmetric_rank(runs, confidence)
     assert rank == 0 or coverage(runs, rank) >= confidence
     assert 2 * (rank + 1) > runs + 1 or coverage(runs, rank + 1) < confidence

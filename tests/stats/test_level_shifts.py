@@ -1,4 +1,4 @@
-"""Level shifts of short series of runs."""
+"""Level shifts in short series of runs."""
 
 from __future__ import annotations
 

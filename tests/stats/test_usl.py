@@ -1,4 +1,4 @@
-"""The universal scalability law: exact data, its optimum, and the coverage of its intervals."""
+"""Fits of the universal scalability law: exact data, the peak, and the coverage of intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and look-ups that a cache of the client answered are named and give no headline."""
+"""Reads and look-ups answered by a cache of the client are named, and give no headline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_reads_from_the_clients_own_cache_are_no_headlines() -> None:
     cached = {cell.id for cell in results.measured if from_own_cache(cell, CEPH)}
     assert cached == {cell.id for cell in results.where(operation="read", io="buffered")} != set()
     shown = [results.get(line.cell).settings for line in study.headlines(results)]
-    # The largest requests, without the reads that the cache answered.
+    # Headlines show the largest requests, but no reads from the cache.
     assert {(each["operation"], each["io"]) for each in shown} == {
         ("write", "buffered"),
         ("write", "direct"),

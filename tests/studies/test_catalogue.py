@@ -1,4 +1,4 @@
-"""Properties of every study: valid and bounded plans, unique keys, and no advice for a flat file system."""
+"""Every study has valid and bounded plans and unique keys, and gives no advice for a flat file system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controller that adapts our load to the probe's latencies: properties of every history, and simulations."""
+"""The controller that reduces the load of a run when probe operations are slow: properties and simulations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def controlled(history: list[Felt], start: Control | None = None) -> Control:
 
 
 def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1) -> list[Control]:
-    """Simulate probe operations that are slow with probability ``slow_at(share)``; return all controllers."""
+    """Simulate probe operations, slow with probability ``slow_at(share)``; return the controller after each one."""
     chance, path = random.Random(seed), [Control()]
     for number in range(operations):
         control = path[-1]
@@ -35,7 +35,7 @@ def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1)
 
 @settings(deadline=None)
 @given(histories)
-def test_only_slow_operations_reduce_the_load_by_a_step_and_stop_it_after_the_least(history: list[Felt]) -> None:
+def test_only_slow_operations_reduce_the_load_stepwise_and_finally_stop_it(history: list[Felt]) -> None:
     path = accumulate(history, Control.after, initial=Control())
     for (before, after), felt in zip(pairwise(path), history, strict=True):
         assert abs(after.step - before.step) <= 1
@@ -63,7 +63,7 @@ def test_slow_operations_far_apart_do_not_reduce_the_load() -> None:
     assert controlled(([FINE] * (WINDOW // 3 - 2) + [SLOW]) * 3).share == 0.5
 
 
-def test_operations_of_different_kinds_do_not_add_up() -> None:
+def test_slow_operations_of_different_kinds_are_counted_separately() -> None:
     each = [Felt(kind, True) for kind in ("a", "b", "c") for _ in range(TOO_MANY - 1)]
     assert controlled(each).share == 1.0
     assert controlled([*each, Felt("b", True)]).share == 0.5
@@ -82,7 +82,7 @@ def test_after_a_calm_time_the_load_rises_and_a_failed_attempt_doubles_the_wait(
 def test_the_controller_finds_the_load_that_others_can_bear(bearable: float) -> None:
     path = simulated(lambda share: 0.002 if share <= bearable else 0.3, 8_000)
     assert not path[-1].stopped
-    # Attempts at a higher load are rare, because the calm time required before each one doubles.
+    # Attempts at a higher load are rare, because each one must wait twice as long as the one before.
     assert sum(control.share <= bearable for control in path) > 0.95 * len(path)
     assert sum(control.share >= bearable / 2 for control in path) > 0.95 * len(path)
 

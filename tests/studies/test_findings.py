@@ -37,7 +37,7 @@ def saturating_at_one_mebibyte(phase: Phase, ranks: int) -> float:
     [
         (TransferSize(), saturating_at_one_mebibyte, "write-buffered", "1 MiB", "4 KiB", 256),
         (ProcessesPerNode(), lambda phase, ranks: 300.0 * MIB * min(ranks, 4), "write", "4", "1", 4),
-        # The total rate is constant, so the time for 16 ranks is 16-fold.
+        # The total rate is constant, so 16 ranks take 16 times as long.
         (OpenClose(), lambda phase, ranks: 10_000.0, "create", "1 rank", "16 ranks", 16),
         (
             MetadataOps(),
@@ -124,14 +124,14 @@ def test_the_cache_knee_is_found_from_the_cached_bytes() -> None:
     visits = visits_of(cells, lambda phase, ranks: 1000.0 * MIB, 6, 0.01)
     for visit in visits:
         for sample in visit["samples"]:
-            # The page cache holds up to 64 MiB of the file.
+            # At most 64 MiB of the file are in the page cache.
             sample["cache"] = {"method": "cachestat", "resident_before_bytes": min(sample["bytes"], 64 * MIB)}
     found = finding(study, results_of(cells, visits), "data-per-process-knee")
     assert found.verdict == "measured"
     assert "between 64 MiB and 256 MiB per rank" in found.statement
 
 
-def test_metadata_ops_creates_again_in_the_directory_from_which_as_many_files_were_removed() -> None:
+def test_metadata_ops_creates_files_again_in_a_directory_after_it_removed_as_many() -> None:
     (cell,) = (
         cell for cell in cells_of(MetadataOps()) if any(one.name == "churned-create" for one in cell.plan.phases)
     )

@@ -63,10 +63,10 @@ def neighbour(probe: Made, monkeypatch: pytest.MonkeyPatch) -> Neighbour:
 def visit(
     neighbour: Neighbour, probe: Made, operations: list[LoggedOperation], *, may_yield: bool = True
 ) -> tuple[float, int]:
-    """Simulate a visit with these probe operations; return its share of the load and its number of cancellations."""
+    """Simulate a visit during these probe operations; return its share of the load and its cancellations."""
     engine = Cancelled()
     share = neighbour.before_visit()
-    # Shift the operations to just after the start of the visit.
+    # Shift the operations in time to just after the start of the visit.
     moment = time.time() - operations[0].due_s + 1e-3 if operations else 0.0
     probe.next = [
         LoggedOperation(
@@ -132,7 +132,7 @@ def test_a_silent_probe_counts_as_slow(neighbour: Neighbour, probe: Made, monkey
     assert engine.times == 1
 
 
-def test_after_the_least_load_the_run_stops_and_names_the_latency(neighbour: Neighbour, probe: Made) -> None:
+def test_after_the_lowest_load_the_run_stops_and_names_the_latency(neighbour: Neighbour, probe: Made) -> None:
     for share in SHARES:
         assert visit(neighbour, probe, felt(0.5, TOO_MANY)) == (share, 1)
     with pytest.raises(StoppedForOthersError) as stopped:

@@ -27,7 +27,7 @@ from strakes.targets.lustre_target import layout_kinds
 
 
 def parts(data: int, metadata: int, pools: tuple[str, ...] = (), **client: str) -> Description:
-    """Return a file system with these numbers of targets; each data target is in one of the pools."""
+    """Describe a file system with these numbers of targets; each data target is in one of the pools."""
     return Description(
         "lab",
         "1",
@@ -64,7 +64,7 @@ FILE_SYSTEMS: dict[str, dict[str, Any]] = {
     "gluster": {"file_system": "fuse.glusterfs", "remote": True, "description": parts(3, 0), "striping": None},
 }
 _NODES = {"n1": 2, "n2": 2, "n3": 2}
-# The levels of each factor; a level is a set of changes to the context.
+# Each factor is a list of levels, and a level is a set of changes to the context.
 FACTORS: tuple[Sequence[Mapping[str, Any]], ...] = (
     tuple(FILE_SYSTEMS.values()),
     ({"full": False}, {"full": True}),
@@ -87,7 +87,7 @@ ORDER = 11
 
 
 def contexts() -> Iterator[Context]:
-    """Yield contexts that together have each pair of levels of any two factors.
+    """Yield contexts in which each pair of levels of any two factors occurs.
 
     They are the rows of an orthogonal array of strength 2 (Bose 1938): in any two columns of (a x i + b) mod p each
     pair of symbols occurs once.
@@ -100,9 +100,9 @@ def contexts() -> Iterator[Context]:
 
 
 def plans(step: int) -> Iterator[tuple[str, Plan]]:
-    """Yield every plan with the name of its cell, probe or pilot, in each ``step``-th of the contexts.
+    """Yield the name and the plan of each cell, pilot and probe, in each ``step``-th of the contexts.
 
-    Cells are planned with and without --libcephfs; plans for kept directories are grown as in a resumed run.
+    Cells are planned with and without --libcephfs. Plans for kept directories have grown as in a resumed run.
     """
     yield "neighbour", probe_plan(60.0)
     for context in islice(contexts(), 0, None, step):
@@ -116,7 +116,7 @@ def plans(step: int) -> Iterator[tuple[str, Plan]]:
 
 
 def refusals(engine: Path, named: Iterator[tuple[str, Plan]]) -> list[str]:
-    """Return the engine's complaints about the plans, except about what only this node lacks."""
+    """Return the engine's complaints about the plans, except about features that only this machine lacks."""
     names, lines, seen = {}, [], set()
     for number, (name, plan) in enumerate(named):
         document = json.dumps(plan.to_json())
@@ -139,6 +139,6 @@ def refusals(engine: Path, named: Iterator[tuple[str, Plan]]) -> list[str]:
 
 
 def test_the_engine_accepts_every_plan(request: pytest.FixtureRequest) -> None:
-    # Every fifth context: each level of every factor still occurs.
+    # Every fifth context still has each level of every factor.
     step = 5 if request.config.getoption("--quick") else 1
     assert refusals(find_engine(), plans(step)) == []

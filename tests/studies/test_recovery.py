@@ -8,7 +8,7 @@ from studies.world import answered, cells_of, measured, skipped_of
 
 
 def results(blocks: int = 8) -> Results:
-    # At 10 operations/s with any number of ranks, the clients are served one after the other.
+    # The rate is 10 operations/s for any number of ranks, so clients are served one after the other.
     return measured(RecoveryStudy(), lambda phase, ranks: 10.0, blocks=blocks, file_system="fuse.ceph-fuse")
 
 
@@ -35,12 +35,12 @@ def test_the_requested_number_of_ranks_is_one_of_the_numbers_of_clients() -> Non
     assert [cell.settings["files"] for cell in of_files] == [1000] * 4
 
 
-def test_the_wait_of_2_000_clients_is_forecast_from_three_drills_and_marked_as_such() -> None:
+def test_the_wait_of_2_000_clients_is_forecast_from_three_drills_and_marked_as_a_forecast() -> None:
     by_drills = {drills: {one.id: one for one in RecoveryStudy().findings(results(drills))} for drills in (2, 3)}
     few, enough = (by_drills[drills]["recovery-forecast"] for drills in (2, 3))
     assert few.verdict == "inconclusive" and "3 drills" in few.needs
     assert enough.verdict == "forecast" and enough.interval is not None
-    # 7 creations for each of 2,000 clients, 0.1 s each, one after the other.
+    # 2,000 clients create 7 files each, one after the other, in 0.1 s per file.
     assert enough.interval.low < 1400 < enough.interval.high and "Zeng et al. published 420 s" in enough.statement
 
 
@@ -49,7 +49,7 @@ def test_files_in_flight_are_a_separate_factor() -> None:
     assert {answer.chosen, answer.against.option} == {"0 files just created", "50,000 files just created"}
 
 
-def test_no_data_loss_is_claimed_only_after_enough_drills() -> None:
+def test_the_absence_of_data_loss_is_claimed_only_after_enough_drills() -> None:
     by_runs = {blocks: RecoveryStudy().findings(results(blocks))[-1].verdict for blocks in (2, 8)}
     assert by_runs == {2: "inconclusive", 8: "holds"}
 

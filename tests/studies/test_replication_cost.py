@@ -19,9 +19,9 @@ _SENT_PER_FILE = 4096.0
 
 
 def run(study: Study, *, counted: bool, blocks: int = 12) -> Results:
-    """Return results for A with DRBD and B without: fsynced creations are five times as fast on B, batches equal.
+    """Return results for a device A with DRBD and a device B without.
 
-    ``counted``: whether DRBD's counters are available.
+    Creations with fsync are five times as fast on B, batches equally fast. ``counted``: DRBD's counters are available.
     """
     cells = cells_of(study)
 
@@ -51,7 +51,7 @@ def test_the_bytes_of_a_file_are_from_the_counters_of_the_device() -> None:
     one = found["bytes-empty file, synced/1"]
     assert one.verdict == "measured" and one.interval.low == one.interval.high == _SENT_PER_FILE
     assert "4,096 bytes" in one.statement and "Zeng et al. published 2,560" in one.statement
-    # 10,000 files of 4 KiB at 200 MB/s, the prediction of S2, and the contradiction in S2.
+    # The finding computes 10,000 files of 4 KiB at 200 MB/s, and quotes the source S2, which contradicts itself.
     arithmetic = found["arithmetic"].statement
     for part in ("0.195 s, computed from the bytes", "predicted 0.122 s and measured 0.488 s", "table, 47 to 50"):
         assert part in arithmetic
@@ -62,7 +62,7 @@ def test_the_published_table_is_measured_up_to_100_000_files_and_forecast_beyond
     study = ReplicationCost()
     found = said(study, run(study, counted=True))
     small, large, forecast = (found[f"table-{row}"] for row in ("10000", "100000", "forecast"))
-    # 10,000 files at 20,000 files a second, and 10 ms for the two ranks that wait.
+    # 0.5 s for 10,000 files at 20,000 files a second, and 10 ms in which two ranks wait.
     assert small.verdict == large.verdict == "measured"
     assert "10,000 files are made and on the device after 0.51 s, 39.1 MiB of them sent to the peer" in small.statement
     assert "published by Zeng et al.: 4.88 s for 244.1 MiB" in large.statement

@@ -1,4 +1,4 @@
-"""Reproduction of a published source: published and own values are separate, and omissions have a reason."""
+"""Reproduction of a published study: its values and ours stay apart, and each omission has a reason."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_published_value_that_was_not_measured_says_so() -> None:
     assert re.fullmatch(r"[\d.]+ \[[\d.]+-[\d.]+\] times [\d,]+ files", bend.ratio)
 
 
-def test_a_statement_whose_cells_are_impossible_here_has_their_reason() -> None:
+def test_a_statement_that_cannot_be_measured_here_has_the_reason() -> None:
     portrait = portrait_of(study_named("processes-per-node"))
     impossible = SkippedCell("processes-per-node", {"on": "one data target"}, "no single data target")
     too_long = SkippedCell("processes-per-node", {"ranks": 64}, "a comparison needs --budget 24m")
@@ -135,7 +135,7 @@ def test_the_arithmetic_of_s2_is_computed_again_and_its_contradiction_reported()
     assert "60 MB/s" in replication_disagreement() and "47 to 50" in replication_disagreement()
 
 
-def test_the_command_measures_prints_both_and_leaves_nothing(
+def test_the_command_prints_published_and_own_values_and_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("strakes.cli.study._LEAST_S", 3.0)
@@ -155,7 +155,7 @@ def test_the_report_of_a_reproduction_has_separate_columns_for_published_and_own
     assert 'id="published"' not in render_html(portrait_of(Stream()))
 
 
-def test_comparisons_of_two_file_systems_are_omitted_only_with_one() -> None:
+def test_comparisons_of_two_file_systems_are_omitted_only_if_there_is_one() -> None:
     portrait = portrait_of(study_named("metadata-ops"))
     both = replace(portrait, target={**portrait.target, "against": {"path": "/b"}})
     lacking, whole = ([one["what"] for one in to_document(SOURCES["S2"], [one])["omitted"]] for one in (portrait, both))

@@ -128,7 +128,7 @@ def test_namespace_scaling_uses_the_requested_number_of_ranks(ranks: int) -> Non
 
 
 def scaling(automatic: float) -> Callable[[Cell, int], float]:
-    """Return rates that scale linearly with manual placement, and reach the share ``automatic`` of that otherwise."""
+    """Return rates that grow linearly with manual placement; automatic placement reaches a share of them."""
 
     def rate(cell: Cell, block: int) -> float:
         targets = float(cell.settings["metadata_targets"])
@@ -148,7 +148,7 @@ def test_automatic_placement_is_compared_with_placement_by_hand(share: float, gr
     assert scales.against.option == "1" and scales.against.ratio == pytest.approx(3.0, rel=0.05)
 
 
-def test_the_draw_of_a_hash_is_part_of_the_scatter() -> None:
+def test_random_placement_by_a_hash_is_part_of_the_scatter() -> None:
     draws = random.Random(5)
     drawn = {block: max(Counter(draws.choices(range(3), k=6)).values()) for block in range(13)}
 
@@ -205,7 +205,7 @@ def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests()
     "counted",
     [
         {"client": {"client.md.create": 100.0}, "labfs-MDT0000": {"client.data.read_bytes": 0.0}},
-        # Fewer targets than were used.
+        # Counters of only two of the three targets.
         {"labfs-MDT0000": {"md.create": 300.0}, "labfs-MDT0001": {"md.create": 5.0}},
     ],
 )
@@ -247,7 +247,7 @@ def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split(is_read: bo
         calls[cell.key] = calls.get(cell.key, 0) + 1
         silent = calls[cell.key] % 4 == 0
         if silent and not is_read:
-            return {}  # all of the time for reading counters was used
+            return {}  # no time was left for reading counters
         return {f"MDT{n:04x}": {"client.md.requests": 9.0} if n and silent else {"md.create": 100.0} for n in range(3)}
 
     finding = served(servers)["namespace-scaling-served-manual"]
@@ -414,7 +414,7 @@ def test_kinds_of_layouts_are_compared_with_one_stripe_with_the_options_to_use()
     assert isinstance(skipped, SkippedCell) and "only root may" in skipped.reason
 
 
-def test_a_run_that_ended_before_the_cells_placed_by_hand_has_figures_of_the_others() -> None:
+def test_a_run_without_cells_placed_by_hand_has_figures_of_the_other_cells() -> None:
     study = NamespaceScaling()
     results = measured_by_cell(study, scaling(1.0))
     for left_out in (lambda cell: cell.settings["metadata_targets"] == 1, lambda cell: False):

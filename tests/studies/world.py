@@ -28,7 +28,7 @@ from strakes.targets.lustre_target import layout_kinds
 # Returns the rate of a phase by its number of ranks: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
 
-# Three metadata targets, and three data targets, each alone in one pool and together in another.
+# Three metadata targets and three data targets. Each data target is in a pool of its own and in the pool "all".
 PARTS = Description(
     "lab",
     "1",
@@ -36,7 +36,7 @@ PARTS = Description(
     metadata_targets=tuple(MetadataTarget(f"mds.{n}", n, "n1", "active", 0, 0, 0, 0) for n in range(3)),
 )
 
-# Changes of the context by study, without which it has nothing to measure.
+# Changes of the context that a study needs in order to measure anything.
 NEEDS: dict[str, dict[str, Any]] = {
     "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
     "layouts": {"striping": Striping(4, 64 * KIB, layout_kinds(4))},
@@ -78,7 +78,7 @@ def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
     elif isinstance(phase, StreamPhase):
         amount, operations = phase.block_bytes * phase.count * ranks, phase.count * ranks
     else:
-        # The number of operations of a small-files phase depends on its pool; 100 for each rank will do.
+        # A small-files phase has no fixed number of operations, so 100 for each rank are assumed.
         amount = operations = phase.operations(ranks) or 100 * ranks
     elapsed_s = amount / rate
     return {
@@ -140,7 +140,7 @@ def visits_of(
 
 
 def answered(study: Study, results: Results) -> dict[str, Answer]:
-    """Return the answers to the study's questions by id without the name of the study."""
+    """Return the study's answers by id, without the name of the study in the id."""
     return {
         answer.id.removeprefix(f"{study.name}-"): answer
         for answer in answers_of(questions_of([study], results), results)
@@ -148,7 +148,6 @@ def answered(study: Study, results: Results) -> dict[str, Answer]:
 
 
 def stored(records: Sequence[Mapping[str, Any]]) -> list[Visit]:
-    """Return the visits as read from the store."""
     return [from_record(Visit, record) for record in records]
 
 
@@ -159,7 +158,6 @@ def results_of(
 
 
 def flat(phase: Phase, ranks: int) -> float:
-    """Return the same rate for every setting."""
     return 20_000.0 if isinstance(phase, MetadataPhase | SmallFilesPhase) else 1000.0 * MIB
 
 
@@ -174,7 +172,6 @@ def store_run(
     measured_at: datetime | None = None,
     **options: Any,
 ) -> Run:
-    """Store a complete run with these cells and visits, and return it."""
     usual = {"confidence": 0.9, "relative_half_width": 0.1, "budget_s": 60.0, "command": f"strakes {kind} {target}"}
     with Store().create(
         kind, kind, target, usual | options, environment or {"host": "n1"}, measured_at=measured_at

@@ -1,4 +1,4 @@
-"""Amounts for each phase, from the budget or as requested; if they do not fit, the error names amounts that do."""
+"""Amounts of work follow from the budget or from options. If they do not fit, the error names amounts that do."""
 
 from __future__ import annotations
 
@@ -56,13 +56,15 @@ def test_cells_are_left_out_before_phases_become_too_short(
     context, cells, skipped = chosen(Pilot(rate, rate, creates, 0.01), budget_s=budget_s, remote=remote)
     least = {cell.priority for cell in cells} == {1}
     assert context.phase_s >= LONG_ENOUGH_S or least
-    assert not any("fits here" in one.reason for one in skipped)  # the room would be enough
+    assert not any("fits here" in one.reason for one in skipped)  # there is room for every cell
     left_out = [one for one in skipped if "more important cells" in one.reason]
     assert left_out or context.least_priority == max(cell.priority for cell in cells)
 
 
 @pytest.mark.parametrize(("write", "read", "creates"), [(150, 150, 900), (450, 500, 15_000), (2000, 3000, 40_000)])
-def test_two_minutes_ask_every_question_of_a_usual_file_system(write: int, read: int, creates: int) -> None:
+def test_a_budget_of_two_minutes_covers_every_question_on_a_usual_file_system(
+    write: int, read: int, creates: int
+) -> None:
     pilot = Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates)
     context, cells, _ = chosen(pilot, budget_s=120.0)
     assert {cell.priority for cell in cells} == {1, 2}
@@ -78,7 +80,7 @@ def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -
     assert told in study_portrait(run).scope
 
 
-def test_a_level_that_was_left_out_is_measured_with_the_budget_and_phase_of_its_reason(tmp_path: Path) -> None:
+def test_a_level_that_was_left_out_is_measured_with_the_options_that_its_reason_names(tmp_path: Path) -> None:
     portrait = study_portrait(survey(EQUAL, log_normal(0.05), 1, tmp_path, 10.0, TransferSize()))
     skipped = next(one for one in portrait.skipped if "a comparison needs" in one.reason)
     shown = " ".join(render_summary(portrait, width=100, colour=False).split())

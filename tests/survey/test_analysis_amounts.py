@@ -41,7 +41,7 @@ def test_stats_answered_from_the_memory_of_this_node_are_flagged(remote: bool, s
     assert any(cell.endswith(":file-stat") for cell in cells) == flagged
     assert not any("create" in cell or "remove" in cell for cell in cells)
     labels = [line.label for line in MetadataOps().headlines(results)]
-    # A rate of the client's cache is no headline, as it says nothing about the file system.
+    # A rate that comes from the client's cache is no headline.
     assert [label.partition(" (")[0] for label in labels] == [
         "file-create",
         *(() if flagged else ("file-stat",)),
@@ -105,7 +105,7 @@ def data(ranks: int) -> Cell:
         ([cell(12, "cephfs"), data(2)], {"n1": 12}, "metadata: 12 clients measured"),
     ],
 )
-def test_mounts_and_ranks_without_one_are_counted_as_clients(
+def test_mounts_and_ranks_without_a_mount_are_counted_as_clients(
     cells: list[Cell], nodes: dict[str, int], begin: str
 ) -> None:
     text = scope_of(cells, sorted({one.plan.ranks for one in cells}), {"host": "n1", "engine": {"nodes": nodes}})

@@ -1,4 +1,4 @@
-"""Comparison of stored runs: equal work is judged, different work is refused by name, --fail-on sets the status."""
+"""Comparisons of stored runs: verdicts on equal work, refusal of different work, and the exit status by --fail-on."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_much_slower_run_is_slower_and_an_equal_one_inconclusive(make_run: Mak
 
 @pytest.mark.parametrize("rate", [740.0, 850.0, 960.0, 1040.0, 1180.0, 1380.0])
 def test_the_usual_difference_between_equal_runs_gives_no_verdict_on_one_pair(make_run: MakeRun, rate: float) -> None:
-    """Levels vary from run to run, which the small scatter within a run does not show."""
+    """The rate of a system varies between runs, which the small scatter within a run does not show."""
     a, b = (
         make_run([cell_of(plan_of())], 1000.0, noise=0.005),
         make_run([cell_of(plan_of())], rate, noise=0.005, at=1e4),
@@ -163,7 +163,7 @@ def test_a_run_without_figures_is_named(make_run: MakeRun) -> None:
         compare_runs([make_run([cell_of(plan_of())])], [make_run([])], margin=0.05, confidence=0.9)
 
 
-def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
+def test_runs_may_differ_in_the_factor_that_is_compared(make_run: MakeRun) -> None:
     a = make_run([cell_of(plan_of(directory="unique"), "plan/unique", directory="unique")])
     b = make_run([cell_of(plan_of(directory="shared"), "plan/shared", directory="shared")], 500.0, at=1e4)
     with pytest.raises(BadInputError):
@@ -174,7 +174,7 @@ def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
         compare_runs([a], [b], margin=0.05, confidence=0.9, factors=["colour"])
 
 
-def test_times_beside_the_rate_of_a_phase_are_compared(make_run: MakeRun) -> None:
+def test_times_of_a_phase_are_compared_as_well_as_its_rate(make_run: MakeRun) -> None:
     cell = cell_of(plan_of())
     with_wait = replace(cell, measures=(*cell.measures, Measure("stat", "elapsed_s", {"phase": "wait"})))
     found = compare_runs([make_run([with_wait])], [make_run([with_wait], at=1e4)], margin=0.05, confidence=0.9)
@@ -237,7 +237,7 @@ def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun
 
 
 def test_autocorrelated_values_do_not_count_as_independent() -> None:
-    # B is slow for 21 values and then fast for 19: these are two levels, not 40 independent values.
+    # B has two levels, 80 and 120, and not 40 independent values.
     a = [100.0 + value % 3 for value in range(40)]
     b = [80.0 + value % 3 for value in range(21)] + [120.0 + value % 3 for value in range(19)]
     (said,) = judge([between_runs(a, b)], 0.9, 0.05)
@@ -246,7 +246,7 @@ def test_autocorrelated_values_do_not_count_as_independent() -> None:
 
 def test_variation_within_a_run_widens_the_interval() -> None:
     steady = [100.0 + value % 3 for value in range(12)]
-    wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # each quarter has another level
+    wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # four levels
     slower = [0.85 * value for value in steady]
     verdicts = [judge([between_runs(one, slower)], 0.9, 0.05, least=0.05)[0].verdict for one in (steady, wandering)]
     assert verdicts == [Verdict.SLOWER, Verdict.INCONCLUSIVE]
@@ -260,7 +260,7 @@ def test_alternating_runs_are_compared_with_their_neighbours(make_run: MakeRun) 
     assert found.overall.verdict is Verdict.SLOWER
     assert found.overall.ratio == pytest.approx(0.95, abs=0.01)
     assert found.cells[0].runs_a == 5
-    # The order of the arguments does not matter.
+    # The order of the runs in an argument does not matter.
     assert compare_runs(a[::-1], b, margin=0.02, confidence=0.9).overall == found.overall
 
 

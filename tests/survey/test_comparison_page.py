@@ -72,7 +72,7 @@ def test_every_value_of_a_cell_is_visible_without_horizontal_scrolling(
     fits = "[document.documentElement, ...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)"
     assert visit.page.evaluate(fits)
     assert visit.page.evaluate(CLIPPED) == []
-    # In pixels: a taller row would be a column of single words.
+    # In pixels: a higher row would have a column so narrow that each line has one word.
     assert (
         visit.page.evaluate("Math.max(...[...document.querySelectorAll('tbody tr')].map(row => row.offsetHeight))")
         < 150

@@ -1,4 +1,4 @@
-"""Runs under a load limit are marked, and never pooled with runs under another limit."""
+"""Figures of runs under a load limit are marked, and not combined with runs under other limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def free_visits(cells: list[Cell], blocks: int, noise: float = 0.01) -> list[Vis
 
 
 def slowed(visits: list[Visit], limit: Impact, share: float) -> list[Visit]:
-    """Return the visits as if ``limit`` had paused every rank for ``share`` of each phase."""
+    """Return the visits with every rank paused by ``limit`` for a ``share`` of each phase."""
 
     def held(sample: Sample) -> Sample:
         waited = HeldBack(share * sample.elapsed_s * len(sample.ranks))
@@ -50,7 +50,7 @@ def test_figures_come_from_the_limit_with_most_runs() -> None:
     assert not any(held_back(one) for one in results.measured)
 
 
-def test_held_back_cells_answer_no_question() -> None:
+def test_cells_slowed_by_a_limit_answer_no_question() -> None:
     study, every = ProcessesPerNode(), cells()
     for visits, answered in ((free_visits(every, 12), True), (slowed(free_visits(every, 12), HALF, 0.5), False)):
         results = collect(every, visits, 0.9, {})
@@ -76,7 +76,7 @@ def test_a_limit_that_is_never_reached_marks_no_figure() -> None:
     assert not any(held_back(one) for one in results.measured)
 
 
-def test_the_held_back_share_counts_only_ranks_with_operations() -> None:
+def test_the_share_of_paused_time_counts_only_ranks_with_operations() -> None:
     rows = [[0, 5], [1, 0], [2, 0], [3, 0]]
     sample = Sample("write", elapsed_s=2.0, columns=["rank", "operations"], ranks=rows, impact=HeldBack(1.0))
     assert held_share(sample) == 0.5
@@ -92,7 +92,7 @@ def test_a_schedule_counts_runs_separately_for_each_limit() -> None:
     half = slowed(free_visits(some[:1], 1, 0.001), HALF, 0.5)[0]
     plan.take(half, [*free, half])
     assert plan.runs(some[0].key) == 1 and plan.runs(some[1].key) == 0
-    # At half the load, a cell without runs is expected to need twice the time.
+    # A cell without runs is expected to take twice as long at half the load.
     assert plan.expected_s(some[1]) == pytest.approx(2 * Schedule(some, [], 0.1, 3, 0.1).expected_s(some[1]))
     plan.take(free[-1], [*free, half])
     assert plan.runs(some[0].key) == 6

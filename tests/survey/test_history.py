@@ -1,4 +1,4 @@
-"""``strakes runs history``: level shifts are detected and dated, noise is not, and each measurement has its history."""
+"""``strakes runs history`` detects and dates level shifts of each measurement, and ignores noise."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def noisy(levels: list[float], each: int, seed: int = 1) -> list[float]:
     return [level * chance.lognormvariate(0, 0.03) for level in levels for _ in range(each)]
 
 
-def test_a_drop_is_slower_and_has_its_day_and_size() -> None:
+def test_a_drop_is_reported_as_slower_with_its_day_and_size() -> None:
     found = judge_one(series(noisy([1000.0, 700.0], 12)))
     assert found.verdict == "SLOWER"
     (change,) = found.changes
     assert change.run == "run-12"
     assert change.when.startswith("2026-01-13")
     assert change.ratio == pytest.approx(0.7, rel=0.05)
-    # Longer times are slower.
+    # A time that grows is slower.
     assert judge_one(series(noisy([1.0, 0.6], 12), unit="s")).verdict == "FASTER"
     assert judge_one(series(noisy([0.6, 1.0], 12), unit="s")).verdict == "SLOWER"
 
@@ -65,7 +65,7 @@ def test_noise_alone_seldom_gives_a_change() -> None:
         wrong += any(
             one.verdict != "NO CHANGE SHOWN" for one in judged([History("f", "study", "s", "/t", (), many)])[0].series
         )
-    assert wrong <= 6  # 5 % of 40 is 2; more than 6 occur by chance once in 200 runs of this test
+    assert wrong <= 6  # 2 are expected (5 % of 40); more than 6 have a probability of 0.5 %
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_level_shift_of_a_repeated_survey_fails_a_nightly_job(
 ) -> None:
     for day in range(12):
         make_run(day=day, speed=(1.0 if day < 6 else 0.5) * (1 + 0.001 * (day * 7 % 5)))
-    make_run(day=12, fingerprint="1" * 16)  # another measurement, made once
+    make_run(day=12, fingerprint="1" * 16)  # a single run of another measurement
     assert strakes(["runs", "history", "survey", "--fail-on", "slower:10%"]) == 1
     said = capsys.readouterr()
     assert "12 runs, 2026-01-01 to 2026-01-12" in said.out

@@ -42,7 +42,7 @@ def test_an_amount_bounded_only_by_a_deadline_is_reduced_to_fit(tmp_path: Path) 
     assert strakes(["run", "--budget", "4s", "-q", *words[2:]]) == 0
 
 
-def test_the_remedy_for_runs_of_plans_names_their_command_and_not_like(
+def test_the_remedy_for_a_run_of_a_plan_names_its_command_and_not_the_option_like(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for operation in ("-C", "-T"):

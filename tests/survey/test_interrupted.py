@@ -46,14 +46,14 @@ class Silent:
         pass
 
     def resumed(self, spent_s: float) -> None:
-        """Show nothing."""
+        pass
 
     def note(self, text: str) -> None:
         pass
 
 
 class FailingOver(LocalTarget):
-    """A file system that reports a new interruption in ``looks`` queries, from the query ``first`` on."""
+    """A file system that reports a new interruption in ``looks`` queries, beginning with query ``first``."""
 
     looked = 0
     first, looks = 3, 1
@@ -99,7 +99,7 @@ def test_a_run_during_a_fail_over_is_marked_and_repeated(
 
 def test_repeated_interruptions_of_the_service_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = FailingOver(tmp_path, mount_of(tmp_path))
-    # An interruption in each visit, and before the next one.
+    # One interruption in each visit, and one before the next visit.
     target.looks = 2 * MOST_INTERRUPTED
     with pytest.raises(MeasurementError, match="interrupted in all") as caught:
         survey(target, monkeypatch)
@@ -147,7 +147,7 @@ def test_only_interruptions_during_the_run_count(tmp_path: Path) -> None:
 
 
 class SlowToRead(places.Counting):
-    """A file system whose servers take 0.1 s to read, as over ssh to a small machine."""
+    """A file system whose servers take 0.1 s to answer, as a small machine does over ssh."""
 
     def observe(self) -> Observation:
         time.sleep(0.1)
@@ -160,7 +160,7 @@ def test_servers_that_are_slow_to_read_are_read_only_when_needed(tmp_path: Path)
     watch.begin()
     assert watch.end()[0]
     watch.begin()
-    assert watch.end() == ({}, ())  # a reading would take more than its share of the time
+    assert watch.end() == ({}, ())  # reading the servers would take too much of the time
     watch.begin(needed=True)
     assert watch.end()[0] == {"mds": {"md.requests": 1.0}}
 
@@ -178,7 +178,7 @@ def test_a_server_whose_clock_is_wrong_does_not_date_an_interruption(
     assert ("the clock of its server is at least 70.0 s ahead" in str(found)) == bool(ahead_s)
 
 
-def test_a_server_that_cannot_be_read_any_more_is_told_once(tmp_path: Path) -> None:
+def test_a_server_that_becomes_unreadable_is_reported_once(tmp_path: Path) -> None:
     target = LocalTarget(tmp_path, mount_of(tmp_path))
     watch = TargetWatch(target)
     target.observe = lambda: {"mds.0": {"md.requests": 1.0}}  # type: ignore[method-assign]
@@ -192,7 +192,7 @@ def test_a_server_that_cannot_be_read_any_more_is_told_once(tmp_path: Path) -> N
     assert watch.unread() == ()
 
 
-def test_a_server_that_could_not_be_read_is_stored_noted_and_a_warning_of_its_own() -> None:
+def test_a_server_that_could_not_be_read_is_stored_and_has_its_own_warning() -> None:
     sentence = "The counters of server 10.0.0.2 cannot be read: ssh 10.0.0.2 (Connection refused)."
     event, lines = CountersUnread((sentence,)), ("MDT0001: no counters from after the measurement",)
     assert event_from_record(event_to_record(event)) == event
@@ -247,5 +247,5 @@ def test_an_interruption_that_outlasts_its_run_is_stored_later_with_end_and_evic
     assert events == []
     note_ends(session(lasting))
     assert events == [InterruptionsEnded((older, over))]
-    # The run did not meet the older interruption.
+    # The older interruption did not occur during the run.
     assert as_known_last([lasting], [older, over]) == [over]

@@ -1,4 +1,4 @@
-"""Directories with layouts, on chosen targets, or kept for several visits, and counters read around visits."""
+"""Directories of plans: their layout and placement, those kept for several visits, and counters read around visits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cell(layout: Layout | None) -> Cell:
 
 
 class Clamping(LocalTarget):
-    """A file system that gives at most four stripes, as Lustre with four targets does, but refuses exactly five."""
+    """A file system that sets at most four stripes, but refuses a request for five."""
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         if wanted.stripe_count == 5:
@@ -127,7 +127,7 @@ def test_cells_of_a_lower_priority_are_left_out_where_placing_takes_long(tmp_pat
 
 
 @pytest.mark.parametrize(("moves", "waits"), [(True, 1), (False, 0)])
-def test_only_directories_that_move_are_waited_for(
+def test_a_survey_waits_only_for_directories_that_the_file_system_moves(
     moves: bool, waits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []

@@ -60,7 +60,7 @@ def request(**changes: Any) -> Request:
 
 
 @given(free=st.integers(4 * MIB, 10**15), memory=st.integers(64 * MIB, 10**13), full=st.booleans())
-def test_never_more_than_the_free_share(free: int, memory: int, full: bool) -> None:
+def test_amounts_never_exceed_the_allowed_share_of_free_space(free: int, memory: int, full: bool) -> None:
     max_bytes, max_items = limits(facts(free_bytes=free), memory, full)
     assert max_bytes <= (FREE_SHARE if full else CHOSEN_SHARE) * free
     assert max_items <= FREE_SHARE * 9_000_000
@@ -123,13 +123,13 @@ def test_the_pilot_is_small_on_a_small_target() -> None:
 def test_costs_that_are_not_fixed_for_each_visit_do_not_make_phases_shorter(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pilot moves far more data than a phase of a survey, so its removal takes proportionally longer."""
+    """The pilot moves far more data than a later phase, so its removal takes longer in proportion."""
     answer = SimulatedEngine.run
     small: list[Plan] = []
 
     def delayed(engine: SimulatedEngine, plan: Plan, *given: Any, **options: Any) -> PlanResult:
         result = answer(engine, plan, *given, **options)
-        # The simulated clock advances by sleeping.
+        # A sleep advances the simulated clock.
         if case == "growing with the amount":
             engine._clock.sleep(0.3 * sum(sample.elapsed_s for sample in result.samples))
         elif plan == smallest_plan(plan.ranks, 1):
@@ -173,7 +173,7 @@ def test_only_plans_with_metadata_alone_go_through_libcephfs() -> None:
     assert {"metadata-ops", "open-close"} <= inside
     assert not inside & {"transfer-size", "stream", "small-files"}
     names = [cell for cell in cells if all(isinstance(phase, MetadataPhase) for phase in cell.plan.phases)]
-    # libcephfs has no creation with fsync, the only operation of replication-cost.
+    # libcephfs cannot create files with fsync, the only operation of the study replication-cost.
     assert {cell.study for cell in names} - inside <= {"replication-cost"}
     assert asked.fingerprint() != request().fingerprint()
 

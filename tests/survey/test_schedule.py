@@ -1,4 +1,4 @@
-"""The schedule: randomised blocks, removal of answered questions, and resumption."""
+"""The schedule of a survey: blocks in random order, no visits for answered questions, and resumption."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def direct_is_fast(phase: Phase, ranks: int) -> float:
 def test_cells_of_answered_questions_are_not_visited_again() -> None:
     some = cells_of(Overview(), striping=None)
     plan = schedule(some)
-    # With little noise the first interim look answers everything: O_DIRECT is faster, other settings are alike.
+    # At this noise the first look answers every question: O_DIRECT is faster, other settings are alike.
     visits = stored(visits_of(some, direct_is_fast, 6, 0.01))
     for visit in visits:
         plan.record(visit)

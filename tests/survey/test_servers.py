@@ -89,7 +89,7 @@ def test_reads_that_hardly_reached_the_servers_came_from_the_client_cache() -> N
     assert from_own_cache(read(10.0), {"file_system": "ceph"})
     assert not from_own_cache(read(90.0), {"file_system": "fuse.ceph-fuse"})
     assert not from_own_cache(read(0.0, "write"), {"file_system": "fuse.ceph-fuse"})
-    # Without server counters, the client may have answered from its cache, unless another node wrote the data.
+    # Without server counters, a read may come from the client's cache, unless another node wrote the data.
     assert from_own_cache(read(None), {"file_system": "fuse.ceph-fuse"})
     assert not from_own_cache(replace(read(None), elsewhere=True), {"file_system": "fuse.ceph-fuse"})
     assert not from_own_cache(

@@ -1,4 +1,4 @@
-"""Time spent waiting for a processor while other programs run is no property of the file system."""
+"""A wait for a processor that other programs use is not attributed to the file system."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = ("rank", "start_s", "end_s", "running_s", "runnable_s")
 
 
 def sample_of(ranks: int, alone_s: float, waiting_s: float) -> Sample:
-    """Return a phase whose ranks need ``alone_s`` alone, and wait ``waiting_s`` for a processor beside others."""
+    """Return a phase that takes ``alone_s`` without other programs, and also waits ``waiting_s`` for a processor."""
     end_s = alone_s + waiting_s
     rows = [[rank, 0.0, end_s, alone_s / ranks, waiting_s] for rank in range(ranks)]
     return Sample("write", columns=COLUMNS, ranks=rows, elapsed_s=end_s)
@@ -50,7 +50,7 @@ def test_ranks_that_share_processors_wait_for_each_other(ranks: int, alone_s: fl
 
 
 def of_processes(delay: float, facts: Mapping[str, Any]) -> list[Answer]:
-    """Return the answers if every phase waits for ``delay`` times its own duration, beside equal rates."""
+    """Return the answers if one or two ranks wait for a processor ``delay`` times as long as they run."""
     cells = [one for one in ProcessesPerNode().cells(context()) if isinstance(one, Cell)]
 
     def rate(_phase: Phase, ranks: int) -> float:

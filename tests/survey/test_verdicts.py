@@ -1,4 +1,4 @@
-"""A study is planned by verdicts: the ones within the budget are measured, the others are named with their budget."""
+"""A study measures the verdicts that its budget allows, and names the budgets that the other verdicts need."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def planned(*studies: Study, budget_s: float = 1e6, large: str = "") -> list[Ver
     return verdicts_of(studies, cells, FACTS, visits_s, budget_s)
 
 
-def test_every_study_has_a_first_verdict_before_second_ones_and_ends_come_before_levels_between_them() -> None:
+def test_every_study_has_a_first_verdict_before_second_ones_and_begins_with_its_extreme_levels() -> None:
     studies = (TransferSize(), OpenClose())
     verdicts = planned(*studies)
     assert [verdict.study for verdict in verdicts[:2]] == ["transfer-size", "open-close"]
@@ -82,7 +82,7 @@ def test_verdicts_that_fit_are_measured_and_the_others_are_named_with_their_budg
     assert plan.needed_s(WANTED_BLOCKS) <= 4 * 0.1 * WANTED_BLOCKS + 1e-9
     verdicts = planned(study)
     budgets = budgets_of(verdicts, visits_s, prepared_s=20.0)
-    # Verdicts that were left out need more than this run's budget, which includes 20 s of preparation.
+    # A verdict that was left out needs more than the budget of this run, which includes 20 s of preparation.
     left = [budget_s for index, budget_s in enumerate(budgets) if index not in plan.planned]
     assert min(left) > (20.0 + 4 * 0.1 * WANTED_BLOCKS) / MEASURE_SHARE
     assert budgets_of(verdicts, visits_s)[-1] > len(cells) * 0.1 * WANTED_BLOCKS
@@ -121,7 +121,7 @@ def test_slow_visits_put_off_the_last_verdict_and_not_the_first() -> None:
     assert plan.planned == planned
 
 
-def test_a_level_that_joins_after_its_question_was_sure_gets_its_runs_and_lacks_them_until_then() -> None:
+def test_a_level_added_after_its_question_was_answered_still_lacks_runs() -> None:
     study = OpenClose()
     cells = cells_of(study)
     plan, _ = schedule(cells, study)

@@ -14,7 +14,7 @@ from strakes.survey import analysis_warnings as warnings
 from strakes.survey.analysis_warning_texts import REMEDIES, TEXTS, warning
 
 
-def test_every_text_is_raised_every_raised_kind_has_one_and_every_remedy_belongs_to_one() -> None:
+def test_every_warning_that_is_raised_has_a_text_and_no_text_or_remedy_is_unused() -> None:
     assert {warning(kind, **_any_values(kind)).code for kind in TEXTS} == set(REMEDIES)
     sources = "".join(map(inspect.getsource, (amounts, warnings)))
     assert all(f'"{kind}"' in sources for kind in TEXTS)

@@ -10,7 +10,6 @@ from strakes.model.portrait import Setting
 from strakes.tuning.tune_search import Rules, Search, TrialResult
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 
-# The true rate of a setting.
 Truth = Callable[[Mapping[str, Setting]], float]
 
 
@@ -27,7 +26,7 @@ def space() -> SearchSpace:
 
 
 def hill(at: Mapping[str, Setting]) -> float:
-    """Return a rate with its optimum at four writers, large transfers and own files; shared files want few writers."""
+    """Return a rate that is highest for four writers, large transfers and a file per writer."""
     writers, transfer = math.log2(int(at["writers"])), math.log2(int(at["transfer"]))
     value: float = 100 * 1.3**transfer / (1 + 0.2 * (writers - 2) ** 2)
     if at["files"] == "shared":
@@ -40,7 +39,7 @@ def flat(at: Mapping[str, Setting]) -> float:
 
 
 def searched(search: Search, truth: Truth, budget: float, noise: float, seed: int) -> Search:
-    """Run the search to its end and return it; ``budget``: the number of repetitions."""
+    """Run a search with ``budget`` repetitions in all and return it."""
     chance, spent = random.Random(seed), 0.0
 
     while trials := search.next_block(spent, lambda _trial: 1 / budget):

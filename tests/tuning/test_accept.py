@@ -1,4 +1,4 @@
-"""Acceptance: measured rates give a verdict, forecasts only a predicted one, and invalid needs are refused."""
+"""Measured rates give a verdict on a need, and forecasts only a predicted one. Invalid needs are refused."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def saturated(phase: Phase, ranks: int) -> float:
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Answering:
-    """Return a function that judges a need by a run of a study on a simulated file system, or by its facts alone."""
+    """Return a function that judges a need by a simulated run of a study; without a study only facts are known."""
 
     def answer(
         need: Need,
@@ -127,8 +127,8 @@ def test_too_few_runs_of_the_largest_number_of_ranks_ask_for_a_larger_budget(ans
     assert found.verdict == UNKNOWN and "larger --budget" in found.limits, found
 
 
-def test_clients_fail_a_need_that_they_could_not_reach_in_proportion(answer: Answering) -> None:
-    need = Need("n", "clients", 100, files_per_hour_each=20_000_000)  # one client writes 3,600,000
+def test_a_need_fails_if_growth_in_proportion_to_clients_would_not_reach_it(answer: Answering) -> None:
+    need = Need("n", "clients", 100, files_per_hour_each=20_000_000)  # one client creates 3,600,000 files an hour
     found = answer(need, ClientScaling())
     assert found.verdict == FAIL and "100 clients would reach only" in found.limits
     assert answer(replace(need, files_per_hour_each=3_000_000), ClientScaling()).verdict != FAIL
@@ -166,7 +166,7 @@ def test_unmeasured_numbers_of_clients_get_a_predicted_verdict(answer: Answering
 
 
 def test_a_measurement_with_more_clients_proves_nothing_about_fewer(answer: Answering) -> None:
-    # 4 clients write 3,700 files a second, 3 of them 2,870.
+    # The simulated system creates 2,870 files a second with 3 clients and 3,700 with 4.
     need = Need("n", "clients", 3, files_per_hour_each=3600 * 2950 / 3)
     assert answer(need, ClientScaling()).verdict not in (PASS, FAIL)
     between = answer(Need("n", "clients", 5, files_per_hour_each=20_000), ClientScaling())

@@ -1,5 +1,3 @@
-"""The command ``strakes advise``."""
-
 from __future__ import annotations
 
 import json
@@ -13,7 +11,7 @@ from strakes.cli.main import run
 APP = str(ROOT / "examples" / "apps" / "restart-dump.toml")
 
 
-def test_without_a_measurement_it_names_the_command_that_makes_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_measurement_advise_names_the_command_that_makes_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["advise", "--app", APP]) == 2
     assert "strakes survey DIR --budget 2m" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Building a portrait from stored visits: findings and warnings."""
+"""Findings and warnings in a portrait (the content of a report) that is built from stored visits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def portrait_of(tmp_path: Path) -> Build:
 
 
 def test_the_rate_of_the_first_files_is_reported_where_later_ones_take_longer(portrait_of: Build) -> None:
-    """For example, ext4 without a journal creates files many times as fast until some have been removed."""
+    """ext4 without a journal, for example, creates files much faster until the first ones are removed."""
     cells = [cell for cell in study_named("overview").cells(context()) if isinstance(cell, Cell)]
     pilot = Cell("pilot", "pilot", {}, Plan(2, (MetadataPhase("create", "file-create", "unique", 100),)))
     first = visits_of([pilot], lambda phase, ranks: 40 * flat(phase, ranks), 1, 0.01, purpose="pilot")
@@ -119,7 +119,7 @@ def test_reads_of_a_search_are_marked_as_those_of_a_survey(monkeypatch: pytest.M
 
 
 def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **words: Any) -> list[dict[str, Any]]:
-    """Give the first phase of one visit for each value of ``late_s`` two ranks; rank 1 starts that much later."""
+    """Add two ranks to the first phase of one visit per value of ``late_s``; rank 1 starts that many seconds later."""
     for visit, late in zip(visits, late_s, strict=False):
         starts = {"columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, late]], "begun": {"last_host": "n2", **words}}
         visit["samples"] = [{**visit["samples"][0], **starts}, *visit["samples"][1:]]

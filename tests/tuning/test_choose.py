@@ -33,7 +33,7 @@ def world(rates: Rates, studies: tuple[str, ...] = STUDIES, noise: float = 0.01)
 
 
 def by_transfer(phase: Phase, ranks: int) -> float:
-    """Return 400 MiB/s for transfers of at least 1 MiB, 100 MiB/s for smaller ones, and the flat rate otherwise."""
+    """Return 400 MiB/s for transfers of at least 1 MiB and 100 MiB/s for smaller ones; other phases are ``flat``."""
     if isinstance(phase, TransferPhase):
         return (400.0 if phase.transfer_bytes >= MIB else 100.0) * MIB
     return flat(phase, ranks)
@@ -151,7 +151,7 @@ def test_stripe_counts_of_a_growing_layout_never_shrink() -> None:
 
 
 def test_advice_is_never_surer_than_the_answer_of_the_run_to_the_same_question() -> None:
-    """Few runs of one question happen to agree, while the other questions show how much the runs scatter."""
+    """Runs of one question may agree by chance; the runs of other questions show the true scatter."""
 
     def rates(phase: Phase, ranks: int) -> float:
         return flat(phase, ranks) * (1.15 if isinstance(phase, TransferPhase) and phase.transfer_bytes >= MIB else 1)

@@ -1,5 +1,3 @@
-"""Application descriptions made from Darshan logs."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -110,7 +108,7 @@ def test_data_sieving_is_named_with_both_amounts() -> None:
     above, below = read(1, -1, 30 * GIB, 100), read(1, 0, 3000 * GIB)
     _, remarks = app_of(facts(below, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
     assert any("asked MPI-IO for 30 GiB, and 2.93 TiB were moved: data sieving" in remark for remark in remarks)
-    # To write small pieces, MPI-IO reads whole buffers.
+    # To write small pieces of a buffer, MPI-IO first reads the whole buffer.
     above, reads = written(1, -1, 10 * GIB), read(1, 0, GIB)
     _, remarks = app_of(facts(written(1, 0, 10 * GIB), reads, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
     assert any("asked MPI-IO for 10 GiB, and 11 GiB were moved: data sieving" in remark for remark in remarks)

@@ -1,5 +1,3 @@
-"""Main effects of a finished search."""
-
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""The compared search methods keep their budget on the measured landscapes, and beat random search."""
+"""All search methods keep their budget; the search of strakes beats random search."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_on_simulated_landscapes_the_search_beats_random_search() -> None:
     assert together(tuned) > max(0.95, together(at_random))
 
 
-def test_the_worth_of_a_setting_is_unbiased_because_its_runs_are_held_out() -> None:
-    """All settings are equal, so the best one in some runs is no better in the held-out runs."""
+def test_runs_that_were_held_out_judge_the_chosen_setting_without_bias() -> None:
+    """Of equal settings, the one that looks best in some runs is no better in the runs held out."""
     chance = random.Random(3)
 
     def run() -> float:

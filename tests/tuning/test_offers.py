@@ -49,12 +49,12 @@ FEW = Abilities(8, 4 * MIB, ("posix", "stdio"))
 @pytest.mark.parametrize(
     ("application", "able", "offered"),
     [
-        # Writers are merged only as far as the framework can; collective writes share one file.
+        # The application's framework limits how far writers can be merged. Collective writes need a shared file.
         (app(), ABLE, {"writers": ()}),
         (app(grouping=4), ABLE, {"writers": (2, 4, 8)}),
         (app(grouping=64), ABLE, {"writers": (1, 2, 4, 8)}),
         (SHARED, ABLE, {"writers": (1, 2, 4, 8), "files": (), "interface": ("posix", "posix direct")}),
-        # A common input is read by some ranks and passed on.
+        # All ranks need the same input: some ranks read it and send it to the others.
         (SAME, ABLE, {"readers": (1, 2, 4, 8), "interface": ()}),
         (app(grouping=8), FEW, {"stripe_count": (), "stripe_bytes": (), "pool": (), "interface": ("posix", "stdio")}),
     ],
@@ -107,7 +107,7 @@ def test_layouts_of_other_kinds_are_separate_choices() -> None:
     assert levels(space, "layout") == ("plain", *kinds.values())
     settings = [space.settings(point) for point in space.points]
     others = [point for point in settings if point["layout"] != "plain"]
-    # Other layouts have fixed counts and sizes, so the stripes of the plain layout are not varied with them.
+    # Only the plain layout has a choice of stripes; the other layouts fix their counts and sizes.
     assert {(point["stripe_count"], point["stripe_bytes"]) for point in others} == {(1, 4 * MIB)}
     assert (
         len({(point["stripe_count"], point["stripe_bytes"]) for point in settings if point["layout"] == "plain"}) == 15

@@ -1,4 +1,4 @@
-"""The run behind advice: the one named, one published by the site, or the user's own latest."""
+"""Choice of the run behind advice: the one named, one published by the site, or the user's newest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The surrogate model with noisy runs and with settings that differ from their neighbours."""
+"""The surrogate model of the search copes with noisy runs and with settings that differ from their neighbours."""
 
 from __future__ import annotations
 

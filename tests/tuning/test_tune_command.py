@@ -46,7 +46,7 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.mark.more
-def test_a_search_ends_with_a_statement_a_report_and_nothing_left(
+def test_a_search_ends_with_a_statement_and_a_report_and_leaves_no_files(
     strakes: StrakesRunner, app: Path, place: Path
 ) -> None:
     done = strakes("tune", "--app", app, place, "--budget", "5s", "--seed", "1", "--quiet")
@@ -92,7 +92,7 @@ def test_unknown_settings_are_refused_before_anything_is_measured(
     assert Store().runs() == [] and list(place.iterdir()) == []
 
 
-def test_usage(app: Path, place: Path) -> None:
+def test_wrong_options_are_refused_with_status_2(app: Path, place: Path) -> None:
     for words in (["--app", str(app), "--only", "writers"], ["--app", f"{app}/no"], []):
         assert run(["tune", *words, str(place)]) == 2
 

@@ -1,4 +1,4 @@
-"""Arguments of `strakes watch` that cannot work are refused at once with the fault."""
+"""``strakes watch`` refuses unusable arguments at once and names the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings of machines whose clocks differ: one outage is reported once, with bounds that hold."""
+"""An outage seen by machines whose clocks differ is reported once, with correct bounds on its duration."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ RESTART = ("srv2", "srv2")
 
 
 def recorded(moves: tuple[str, str], source: str, ahead_s: float) -> list[CounterReading]:
-    """Return readings of two servers and a client by time, where the clock of one source is ahead.
+    """Return readings of two servers and a client. The clock of ``source`` is ``ahead_s`` ahead.
 
-    Server ``moves[0]`` loses MDT0001 at 3000, its readings end if another server takes over, and ``moves[1]`` mounts
-    the target at 3030; its recovery ends at 3044, and the client has noticed the loss at 3009.
+    Server ``moves[0]`` loses MDT0001 at 3000, and its readings end then if another server takes over. Server
+    ``moves[1]`` mounts MDT0001 at 3030 and ends its recovery at 3044. The client notices the loss at 3009.
     """
 
     def all_readings() -> Iterator[CounterReading]:
@@ -66,7 +66,7 @@ def test_one_outage_is_reported_once_although_a_clock_differs(
 ) -> None:
     readings = recorded(moves, source, ahead_s)
     found = clocks_ahead(readings)
-    # The loss of a target is known within 25 s only, and a server without an outage may have any clock.
+    # srv1 shows only the loss of the target, known within 25 s, and nothing if it had no outage.
     if abs(ahead_s) > (50 if source == "srv1" else 0) and (source, moves) != ("srv1", RESTART):
         assert found == {source: pytest.approx(ahead_s, abs=26)}
     corrected = [set_back(reading, found.get(reading.source, 0.0)) for reading in readings]
@@ -92,8 +92,8 @@ def test_a_client_without_a_network_shows_no_difference_of_clocks() -> None:
     assert clocks_ahead(readings) == {}
 
 
-def test_the_forgotten_begin_of_a_long_wait_shows_no_difference_of_clocks() -> None:
-    """The state history of an import has 16 entries, so later changes push out the begin of a wait."""
+def test_a_wait_whose_begin_the_client_forgot_shows_no_difference_of_clocks() -> None:
+    """The client keeps its last 16 connection states only, so the begin of a long wait is lost."""
     readings = [
         CounterReading(
             "srv",

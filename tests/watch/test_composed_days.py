@@ -1,4 +1,4 @@
-"""Days composed from the recorded one: exactly the planted events are reported. More: `python -m bench.watch.days`."""
+"""A day composed from a recording yields exactly its planted events; ``python -m bench.watch.days`` tests more days."""
 
 from __future__ import annotations
 

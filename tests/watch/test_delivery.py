@@ -196,7 +196,7 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
     told = scraped(now)
     done = subprocess.run(["promtool", "check", "metrics"], input=told, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, ""), done
-    # With these few values no series is left out.
+    # The metric of omitted series is absent, because no series was omitted.
     names = {line.split()[2] for line in told.splitlines() if line.startswith("# TYPE strakes_")}
     samples = {line.partition("{")[0] for line in told.splitlines() if line.startswith("strakes_") and "{" in line}
     assert samples == names - {"strakes_watch_series_left_out"}

@@ -47,7 +47,7 @@ def test_an_everyday_job_is_not_named_and_a_new_one_is() -> None:
 
 def test_a_burst_of_one_job_during_a_general_rise_is_not_an_event() -> None:
     def counts(at: int) -> dict[str, dict[str, float]]:
-        # From reading 30 on all four jobs triple their rate; from reading 36 on the first one doubles its rate again.
+        # From reading 30 on all four jobs have three times their rate; from reading 36 on the first one has twice that.
         busy, burst = max(0, at - 30), max(0, at - 36)
         jobs = {f"job{number}": 1000.0 * at + 2000.0 * busy for number in range(3)}
         return {"MDT0000": {"first": 1000.0 * at + 2000.0 * busy + 3000.0 * burst, **jobs}}
@@ -91,12 +91,12 @@ def test_a_load_caused_by_many_jobs_becomes_the_usual_load() -> None:
         jobs = {f"job{number}": 100.0 * max(0, at if number < 4 else at - 60) for number in range(12)}
         return {"MDT0000": jobs | {"new": 1000.0 * max(0, at - 600)}}
 
-    # The new job has about the load of all others now, but 2.5 times the load of the first ten minutes.
+    # Compared with all other jobs the new one is not heavy; compared with the first ten minutes it would be.
     assert heavy_jobs(*(("server", counts(at)) for at in range(640))) == []
 
 
 def noisy(seconds: float, rate: float) -> float:
-    """Return the operations, after ``seconds``, of a job that runs from 307 s to 411 s."""
+    """Return the operations that a job active from 307 s to 411 s has done after ``seconds``."""
     return rate * min(max(seconds - 307, 0.0), 104.0)
 
 

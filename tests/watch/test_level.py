@@ -45,7 +45,7 @@ def test_noise_raises_no_more_alarms_than_requested(correlation: float) -> None:
         series = WatchedSeries("", days(365), correlated(generator, 365, correlation))
         alarms += len(find_changes(series, 0.1))
     asked = 0.1 * years * 365 / MONTH
-    # Three Poisson standard deviations above the requested number.
+    # The number of alarms is Poisson distributed; the limit is three standard deviations above the requested number.
     assert alarms <= asked + 3 * np.sqrt(asked)
 
 
@@ -60,7 +60,7 @@ def test_a_planted_change_is_found_with_its_size(ratio: float, found: float) -> 
         hits += bool(changes) and changes[0].ratio < 1 and abs(changes[0].since - 180) <= 14
         covered += bool(changes) and changes[0].low <= ratio <= changes[0].high
     assert hits >= found * tries
-    # Coverage of 90 %, less three standard deviations.
+    # The interval covers the true ratio in 90 % of the cases, less three standard deviations.
     assert covered >= 0.9 * hits - 3 * np.sqrt(0.09 * hits)
 
 
@@ -173,7 +173,7 @@ def test_a_large_fall_soon_after_a_small_one_is_reported() -> None:
 
 
 def watched(slow: slice) -> list[WatchEvent]:
-    """Return the events of a live watch about a latency that is higher in a part of its values."""
+    """Watch a latency that is 1.67 times as long in the slice ``slow``; return the events except gaps."""
     values = correlated(np.random.default_rng(8), 160, 0.0, 0.05)
     values[slow] /= 0.6
     watch, events = Watch(1.0), []

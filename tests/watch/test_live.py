@@ -89,7 +89,7 @@ def test_a_file_system_that_hangs_is_an_alarm_until_it_answers(
     assert over.low == pytest.approx(len(hangs) - 1, abs=2) and over.high == pytest.approx(len(hangs) + 2, abs=2)
     assert alarm.began_s == pytest.approx(hangs.start, abs=1) and over.ended_s == pytest.approx(hangs.stop, abs=1)
     assert longest_s(ring) == pytest.approx(len(hangs), rel=0.05)
-    # The store has the event once, with its end, and a new watch does not resume it.
+    # The store has the event once, with its end. A new watch does not open it again.
     assert ring.events() == [over]
     again = LiveWatch([], [], Ring(tmp_path / "store"), AlertSender([]), probe=False, clock=lambda: 1401.0)
     again.step()
@@ -98,7 +98,7 @@ def test_a_file_system_that_hangs_is_an_alarm_until_it_answers(
 
 def test_a_hang_that_is_over_does_not_pause_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Crawls(Scheduled):
-        """A probe whose operations take 6 s for a while; the watch gets no results from 1100 to ``told_until_s``."""
+        """A probe whose operations take 6 s each after 1100 s, with no results before ``told_until_s``."""
 
         told_until_s = 0.0
 
@@ -151,7 +151,7 @@ def test_minutes_in_which_the_probe_cannot_start_are_bad(tmp_path: Path, monkeyp
     assert [event.kind for event in told] == ["gap", "outage", "gap", "outage"]
 
 
-def test_a_hang_at_the_start_is_an_alarm_and_has_one_waiting_child(
+def test_a_hang_at_the_start_is_an_alarm_and_leaves_one_waiting_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release, children = tmp_path / "release", list[subprocess.Popen[bytes]]()
@@ -222,10 +222,10 @@ def test_failed_operations_are_reported_and_count_as_infinite_latency(
 
 
 @pytest.mark.parametrize("until_s", [1200, 2000])
-def test_a_probe_that_could_not_remove_its_files_works_again(
+def test_a_probe_starts_again_although_its_old_files_remain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until_s: int
 ) -> None:
-    """The file system is read-only until ``until_s``. The remaining files do not prevent a new start."""
+    """The probe's files remain while the file system is read-only. They do not prevent a new probe."""
     clocks = list[Clock]()
 
     class ReadOnly(Scheduled):
@@ -279,7 +279,7 @@ def test_minutes_of_a_full_file_system_are_bad_for_creates_only(
     _, ring = probed(tmp_path, monkeypatch, Full, until_s=1300)
     create = judge(parse_service_level("p50 of create <= 20 ms in 99 % of minutes"), ring.rows())
     assert create.bad == pytest.approx(4, abs=0.1) and create.minutes == pytest.approx(5, abs=0.1)
-    # Whether existing files can be read or written is unknown.
+    # A full file system says nothing about writes to existing files.
     write = judge(parse_service_level("p50 of write <= 20 ms in 99 % of minutes"), ring.rows())
     assert not write.minutes
 

@@ -1,7 +1,7 @@
-"""Recorded outages of Lustre servers: unmounts and a killed server.
+"""Recorded outages of Lustre servers: unmounted targets and a killed server.
 
-Drills: ``TIME client STATE`` (import of MDT0001), ``TIME server TARGET:RECOVERY...``, ``END create BEGIN`` (an operation that
-waited).
+Lines of a recording: ``TIME client STATE`` (the connection to MDT0001), ``TIME server TARGET:RECOVERY...``, and ``END
+create BEGIN`` (a creation that waited from BEGIN to END).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ MDT, OST = "labfs-MDT0001", "fs-OST0000"
 
 
 def drill(name: str, *sources: str) -> Iterator[CounterReading]:
-    """Yield the readings of these sources ("client", "server", "probe") from a recorded drill."""
+    """Yield the readings of a recorded drill by some of the sources "client", "server" and "probe"."""
     began_s, hangs = 0.0, list[tuple[float, float]]()
     rows = [line.split(" ", 2) for line in (RECORDINGS / f"drill-{name}.txt").read_text().splitlines()]
-    # The recording of the crash ends with the outage, so the last state of the client is repeated.
+    # The recording of the crash ends as soon as the client is connected again, so its last state is repeated.
     ((_, _, last),) = [row for row in rows if row[1] == "client"][-1:]
     rows += [[f"{float(rows[-1][0]) + 10 * step:.2f}", "client", last] for step in range(1, 6)]
     for ended, source, begin in rows:
@@ -84,7 +84,7 @@ def test_a_recorded_drill_is_one_outage_with_bounds_that_hold(
     assert len(begins) <= 1 and {event.key for event in events} == {end.key}
     assert end.kind == "outage" and end.subject == MDT and end.ended_s is not None
     assert end.low is not None and end.high is not None
-    # If only clients are read, the lower bound may include the recovery.
+    # A client cannot tell the recovery from the outage before it.
     assert end.low <= unserved[1] - unserved[0] and end.high >= unmounted[1] - unmounted[0]
     assert end.high - end.low <= 65 and end.low > 0
     assert unserved[0] - 15 <= end.began_s <= unserved[0] + 12
@@ -111,7 +111,7 @@ def lctl(kind: str, target: str, changes: Iterable[tuple[float, str]]) -> str:
 
 
 def told(outages_of: Mapping[str, Iterable[tuple[int, int]]], passed: Sequence[str] = ("REPLAY",)) -> list[WatchEvent]:
-    """Return the events of a client that reads every 10 s. ``outages_of``: target -> begins and ends of its outages."""
+    """Return the events of a client that is read every 10 s. ``outages_of``: (begin, end) of the outages by target."""
     outages, events = Outages(), list[WatchEvent]()
     for now_s in range(1000, 1600, 10):
         text = ""
@@ -166,10 +166,10 @@ def test_a_target_that_served_for_10_s_in_between_has_two_outages(pause_s: int, 
     ("step_s", "served_s", "has_client"),
     [(10, 20, False), (5, 12, False), (5, 12, True), (10, 12, True), (5, 25, True)],
 )
-def test_a_server_that_lists_a_target_in_between_reports_two_outages(
+def test_two_outages_are_reported_if_the_server_lists_the_target_between_them(
     step_s: int, served_s: int, has_client: bool
 ) -> None:
-    """The client retries every 5 s, so its history of 16 states soon lacks the begin of the first outage."""
+    """The client keeps 16 states and retries every 5 s, so the begin of the first outage is soon lost."""
     begins = (1101, 1101 + 31 + served_s)
     retries = [
         (at, state) for begin in begins for at in range(begin, begin + 24, 5) for state in ("CONNECTING", "DISCONN")
@@ -213,8 +213,8 @@ def test_targets_that_return_at_different_times_have_their_own_durations() -> No
     assert (event.low, event.high) == (59, 326)
 
 
-def test_a_client_that_forgets_the_onset_while_it_retries_reports_one_outage() -> None:
-    """The state history of an import has 16 entries, which retries every 2 s fill within 16 s."""
+def test_an_outage_whose_begin_the_client_forgot_is_reported_once() -> None:
+    """The client keeps 16 states and retries every 2 s, so the begin of the outage is lost after 16 s."""
     changes = [(2 * number, state) for number in range(30) for state in ("CONNECTING", "DISCONN")]
     events, outages = list[WatchEvent](), Outages()
     for now_s in range(1000, 1200, 5):
@@ -240,8 +240,8 @@ def test_a_fail_over_names_both_servers() -> None:
 def cleared(recovered: Mapping[int, float], waits: tuple[Interruption, ...] = ()) -> list[WatchEvent]:
     """Return the events of a target whose counters restart at 1102.
 
-    ``recovered``: end of its last recovery by the second in which it becomes known. ``waits``: interruptions that the
-    client reports.
+    ``recovered``: end of the last recovery by the second at which a server reports it. ``waits``: interruptions that
+    the client reports.
     """
 
     def end(second: int) -> Mapping[str, float]:
@@ -295,7 +295,7 @@ def test_a_directory_that_hangs_is_an_outage_after_half_a_minute(waits_s: int, t
         assert events[1].low == pytest.approx(99, abs=2) and events[1].high == pytest.approx(102, abs=2)
 
 
-def test_a_target_is_connected_where_all_connections_of_its_client_are() -> None:
+def test_a_target_counts_as_connected_only_if_all_its_connections_are() -> None:
     def connected(*states: tuple[str, int]) -> Mapping[str, float]:
         lines = [
             f"osc.{OST}-osc-{number}.state=\ncurrent_state: {state}\nstate_history:\n - [ {since}, {state} ]\n"
@@ -307,13 +307,13 @@ def test_a_target_is_connected_where_all_connections_of_its_client_are() -> None
     assert connected(("IDLE", 10), ("FULL", 20)) == connected(("FULL", 20), ("DISCONN", 30)) == {OST: 0.0}
 
 
-def test_only_namespaces_of_servers_are_judged_for_locks() -> None:
+def test_locks_are_read_only_from_namespaces_of_servers() -> None:
     names = ("lus-MDT0000-osp-MDT0001", "mdt-lus-MDT0001_UUID", "filter-lus-OST0001_UUID", "lus-OST0001-osc-MDT0001")
     text = "".join(f"ldlm.namespaces.{name}.pool.limit=10\nldlm.namespaces.{name}.pool.granted=70\n" for name in names)
     assert set(read_text("srv2", 5.0, text).locks) == {"mdt-lus-MDT0001_UUID", "filter-lus-OST0001_UUID"}
 
 
-def test_a_watch_that_continues_reports_the_end_of_an_open_outage_and_no_ended_one_again() -> None:
+def test_a_restarted_watch_reports_the_end_of_an_open_outage_and_no_ended_one_again() -> None:
     first = WatchEvent("outage", "a", 100.0, 160.0, "a was unavailable", ended_s=130.0)
     second = WatchEvent("outage", "b", 900.0, 930.0, "b is unavailable")
     outages, events = Outages(), list[WatchEvent]()
@@ -325,7 +325,7 @@ def test_a_watch_that_continues_reports_the_end_of_an_open_outage_and_no_ended_o
 
 
 def behind(clock_s: int) -> WatchEvent:
-    """Return the end of an outage of a server from 1105 to 1225 on its own clock. The clock of the client is behind."""
+    """Return the last event of an outage from 1105 to 1225 of the server's clock; the client is ``clock_s`` behind."""
     stream = []
     for now_s in range(1003, 1500, 10):
         there = {OST: 900.0 if now_s < 1105 else 1225.0} if not 1105 <= now_s < 1225 else {}
@@ -385,7 +385,7 @@ def test_an_outage_that_began_before_the_recording_has_no_upper_bound(server_saw
 
 
 def lost_connection(lasts_s: int, requests_s: int, passed: Sequence[str] = (), until_s: int = 1600) -> list[WatchEvent]:
-    """Return the events of a client that loses two targets at 1105, whose counters grow by ``requests_s`` a second."""
+    """Return the events if a client loses two targets at 1105 and their servers then do ``requests_s`` requests/s."""
     outages, events = Outages(), list[WatchEvent]()
     for now_s in range(1000, until_s, 10):
         changes = [(1105, "DISCONN"), *((1105 + lasts_s, state) for state in ("CONNECTING", *passed, "FULL"))]
@@ -408,7 +408,7 @@ def lost_connection(lasts_s: int, requests_s: int, passed: Sequence[str] = (), u
     ("lasts_s", "passed", "said"),
     [(60, (), ": fs-OST0000, labfs-MDT0001 for 59 s to "), (1, ("EVICTED",), "; a client was evicted")],
 )
-def test_a_client_that_is_cut_off_from_targets_that_serve_others_is_no_outage_of_them(
+def test_targets_that_serve_other_clients_have_no_outage_if_one_client_is_cut_off(
     lasts_s: int, passed: Sequence[str], said: str
 ) -> None:
     (event,) = lost_connection(lasts_s, 3, passed)

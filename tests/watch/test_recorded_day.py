@@ -1,4 +1,4 @@
-"""Eight minutes of recorded counters of a real server and client: exactly the true events are reported."""
+"""Eight minutes of counters recorded on a real server and client yield exactly the true events."""
 
 from __future__ import annotations
 

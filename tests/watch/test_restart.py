@@ -57,7 +57,7 @@ def test_the_remains_of_a_killed_watch_are_removed_at_the_next_start(
     live = LiveWatch([place], [], Ring(store), AlertSender([]))
     live.step()
     (now,) = place.iterdir()
-    # The workspace of a watch does not count as a measurement at work.
+    # A watch is not a measurement, so it does not count as another run in this directory.
     assert now == before and not (now / "left").exists() and not others_at_work(place, "20260101-000000-demo-1a2b")
     live.close()
     assert not list(place.iterdir())
@@ -70,7 +70,7 @@ def test_an_open_event_of_an_earlier_watch_is_closed(tmp_path: Path) -> None:
     assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before the event ended)"
 
 
-def test_a_page_does_not_call_an_event_lasting_after_the_watch_ended(tmp_path: Path) -> None:
+def test_the_page_does_not_call_an_event_ongoing_after_the_watch_ended(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))
     ring.add(RingRow(1000.0, 60.0, {}))

@@ -138,7 +138,7 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
     assert len([text for text in texts if "no answer" in text]) == 3
     (small / "others").unlink()
     live.step()
-    # Events that could not be written earlier are written now.
+    # With free space again, the watch stores the events that it could not store before.
     assert {event.text for event in Ring(small).events()} == {
         told[-1].text,
         *(text for text in texts if "store" in text),

@@ -21,7 +21,7 @@ def job_stats(job: int, writes: int, punches: int) -> str:
 
 
 def lustre_2_12(minutes: int = 120, *, exports: bool = False) -> Iterator[CounterReading]:
-    """Yield one reading a minute: job 900 writes 100 MiB/s, and job 555 punches 3 times a second after an hour.
+    """Yield a reading a minute: job 900 writes 100 MiB/s; job 555 starts to punch holes 3 times a second after an hour.
 
     ``exports``: include the counters of a client.
     """

@@ -1,4 +1,4 @@
-"""Service levels: which minutes count, and the page of `strakes watch report`."""
+"""Service levels: the minutes that count as bad, and the page that ``strakes watch report`` writes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def minutes(bad: int, all_minutes: int) -> list[RingRow]:
         (LEVEL, 0, 0, "UNKNOWN, nothing was measured"),
     ],
 )
-def test_a_level_is_met_while_few_minutes_or_a_single_one_exceed_it(
+def test_a_service_level_is_met_if_few_minutes_or_a_single_one_exceed_it(
     level: ServiceLevel, bad: int, of: int, text: str
 ) -> None:
     assert str(judge(level, minutes(bad, of))).endswith(text)

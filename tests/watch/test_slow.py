@@ -1,4 +1,4 @@
-"""Slow targets: requests are compared by kind, and a few long requests do not make a target slow."""
+"""A target is slow if it takes longer for the same kind of requests. A few long requests do not make it slow."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_only_targets_that_take_at_least_1_ms_for_a_request_are_slow(usual_s: fl
 
 
 def judged(*took_s: float) -> list[bool]:
-    """Return the begins (True) and ends (False) of slowness of OST0000 with these times per request by window (s)."""
+    """Return True for an event that begins a slow time of OST0000, and False for its end; ``took_s``: s per request."""
     totals, windows = [0.0], []
     for each in took_s:
         totals.append(totals[-1] + 100 * each)

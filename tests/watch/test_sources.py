@@ -1,4 +1,4 @@
-"""Live sources: reading lctl as in the recording, and reporting what cannot be read."""
+"""Live sources read lctl as in the recordings, and report what they cannot read."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from strakes.watch.watch import Watch
 
 
 class Served(Target):
-    """A target whose observation, requests and states are set by the test."""
+    """A target with counters and states that the test sets."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, Mount(1, 0, 1, "/", str(path), (), "served", "s", ()))
@@ -72,7 +72,7 @@ def test_space_reserved_for_root_or_beyond_a_quota_counts_as_full(
     assert asked == [1000, 1120, 1240]
 
 
-def test_another_server_for_a_rank_is_a_new_start_time(tmp_path: Path) -> None:
+def test_a_rank_that_moves_to_another_server_has_a_new_start_time(tmp_path: Path) -> None:
     target, serving = Served(tmp_path), list[object]()
     source = TargetSource("/fs", target)
     for time_s, number in ((100.0, 4.0), (130.0, 7.0)):
@@ -109,7 +109,7 @@ def test_the_log_of_the_servers_is_read_seldom_except_after_a_fail_over(tmp_path
         source.read(float(second))
         if second == 2170:
             before = target.asked
-    assert 10 <= before <= 15  # in 40 readings
+    assert 10 <= before <= 15  # in 40 readings of the source
     assert 8 <= target.asked - before <= 12  # in 27 readings, four of them right after the fail-over
 
 

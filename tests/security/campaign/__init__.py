@@ -1,5 +1,5 @@
-"""Randomised fault injection: each seed draws a command, a file system and a schedule of faults.
+"""Randomised fault injection: each seed draws a command, a file system and faults at random times.
 
-Afterwards the promises of docs/security.md are checked. By hand, in ``tests``: ``python -m security.campaign FIRST
-[COUNT]``. A failing seed is printed, and repeats the same draws.
+Afterwards the promises of docs/security.md are checked. A failing seed is printed; ``python -m security.campaign SEED``
+in ``tests`` repeats it.
 """

@@ -1,4 +1,4 @@
-"""Faults that a schedule can inject; each returns False if there was nothing to inject it into."""
+"""Faults to inject. Each function returns False if its fault was impossible at that moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from security.campaign.world import World, command_of, kill
 
 @dataclass(frozen=True)
 class Situation:
-    """A seed's world, the front end's process, and the measured file system if it can inject faults."""
+    """What a fault can act on: files and processes of a seed, the front end, and a file system that injects faults."""
 
     world: World
     process: subprocess.Popen[bytes]

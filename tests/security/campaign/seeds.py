@@ -18,12 +18,12 @@ from security.campaign.acts import ACTS, Act, mounts_below, read_ahead
 from security.campaign.faults import FAULTS, Fault, Situation
 from security.campaign.world import BrokenError, World, require
 
-# Share of seeds whose faults may hit the start-up of Python; the others wait until the command has begun its work.
+# Share of seeds with faults during the start-up of Python. In the others, faults wait until the command works.
 _EARLY = 0.2
 
 
 def run_seed(seed: int, acts: tuple[str, ...] = ()) -> list[str]:
-    """Return a description of each step. Raises BrokenError. ``acts`` restricts the commands; empty: any."""
+    """Run a seed and describe each step. Raises BrokenError. ``acts``: the commands to draw from; empty: all."""
     draw = random.Random(seed)
     chosen = draw.choice([act for act in ACTS if not acts or act.name in acts])
     kind = draw.choice(chosen.kinds if os.geteuid() == 0 else ("directory",))
@@ -35,7 +35,7 @@ def run_seed(seed: int, acts: tuple[str, ...] = ()) -> list[str]:
     try:
         with _mounted(kind, world) as faulty:
             world.plant()
-            # Until _act starts the command, a process that has ended takes its place.
+            # A placeholder until _act starts the command: a process that has ended.
             ended = subprocess.Popen("true")
             ended.wait()
             _act(chosen, schedule, Situation(world, ended, faulty, draw), done)
@@ -105,7 +105,7 @@ def _mounted(kind: str, world: World) -> Iterator[FaultyMount | None]:
 
 @cache
 def moving_clock() -> Path | None:
-    """Return a library that shifts the wall clock of a process that preloads it; None without a compiler."""
+    """Compile a library that shifts the wall clock of processes that preload it; None without a compiler."""
     if shutil.which("cc") is None:
         return None
     library = Path(tempfile.mkdtemp(prefix="strakes-clock-")) / "clock.so"

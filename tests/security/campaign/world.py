@@ -1,4 +1,4 @@
-"""Environment of a seed: its directories, files that must not change, its processes, and the checks of every seed."""
+"""Directories and processes of a seed, files that must not change, and the checks of every seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-# 130: interrupted; before strakes has run its first line, SIGINT kills Python instead.
+# 130 means interrupted. A SIGINT before strakes runs its first line kills Python.
 STATUSES = {0, 1, 2, 3, 130, -signal.SIGINT, -signal.SIGKILL}
 _PATIENCE_S = 60.0
 _LIMIT_S = 180.0
@@ -54,7 +54,7 @@ class World:
         self._socket = socket.socket(socket.AF_UNIX)
 
     def plant(self) -> None:
-        """Create files of others in and outside the measured directory, partly linked, and record their state."""
+        """Create files of others in and outside the measured directory, some of them links, and record their state."""
         (self.canary / "below").mkdir(parents=True)
         for number in range(20):
             (self.canary / "below" / f"file{number}").write_bytes(random.Random(number).randbytes(1000))
@@ -71,7 +71,7 @@ class World:
         self.look()
 
     def look(self) -> None:
-        """Record the state of the canary and of the measured directory."""
+        """Record the state of the measured directory and of the files that must not change."""
         self._before = self._digests()
 
     def _digests(self) -> tuple[str, str]:
@@ -111,7 +111,7 @@ class World:
         return self.end(self.start(*words))
 
     def processes(self) -> list[int]:
-        """Return the process ids of this seed, which inherit its mark in the environment."""
+        """Return the process ids of this seed. Its processes inherit a mark in their environment."""
         wanted = f"{_MARK}={self._mark}".encode()
         marked = []
         for name in filter(str.isdecimal, os.listdir("/proc")):

@@ -64,7 +64,7 @@ def test_a_plan_names_no_file_outside_its_directory_as_hints(tmp_path: Path, nam
     (folder / "hints").mkdir(parents=True)
     for place in (folder, folder / "hints"):
         (place / "netrc").write_text("password secret")
-    with pytest.raises(BadInputError, match="may not use this hints file"):
+    with pytest.raises(BadInputError, match="this hints file is not allowed"):
         phase_with(f'"{name.format(tmp_path)}"', folder)
 
 

@@ -230,7 +230,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> 
     with path.open("wb") as file:
         file.truncate(1 << 34)
     # A hints file must have a certain name, so this file is refused for its name.
-    assert ("may not use this hints file" if reader is read_hints else "too large") in refuse(reader, path).what
+    assert ("this hints file is not allowed" if reader is read_hints else "too large") in refuse(reader, path).what
 
 
 def test_dots_in_texts_and_comments_are_not_keys() -> None:

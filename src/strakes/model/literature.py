@@ -14,8 +14,7 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
-# Values for metadata replication in S2 (Zeng et al., 2021): bytes per file, configured rate, rate according to the
-# text, and seconds by number of files according to the table.
+# Replication in S2 (Zeng et al., 2021). _SAID_MB_PER_S is from the text, MEASURED_S (files -> seconds) from the table.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0
@@ -45,7 +44,7 @@ class Source:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
-        """Return the results that a run does not reproduce. ``against``: the run compares two file systems."""
+        """Return the results that a run does not reproduce. ``against``: whether the run compares two systems."""
         return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
@@ -134,7 +133,7 @@ def _place(x: float | str) -> str:
 
 @dataclass(frozen=True)
 class ReplicationRow:
-    """A recomputed row of the replication table in S2 (Zeng and others, 2021), with the rate that its time implies."""
+    """A recomputed row of the replication table in S2 (Zeng and others, 2021), with the rate implied by the time."""
 
     files: int
     megabytes: float

@@ -240,7 +240,7 @@ class SmallFilesPhase:
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all ranks unless stopped early, or 0 if it depends on the pool."""
+        """Return the number of operations of all ranks unless stopped early, or 0 if the size of the pool decides."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0

@@ -14,9 +14,9 @@ class Place:
     """The directory in which a plan runs, and the required placements on servers.
 
     ``target``: "against" for the second file system of a comparison. ``entries``: placements of subdirectories, by name
-    (``items.0.tree``). ``kept``: name of a directory for all executions of the plan; without a name, each gets a new
-    one. ``drawn``: each round gets a new directory, so that placement by a hash varies. This directory is created a
-    round earlier, because the file system may take time to move it.
+    (``items.0.tree``). ``kept``: name of a directory for all executions of the plan. Without a name, each execution
+    gets a new one. ``drawn``: each round gets a new directory, so that placement by a hash varies. strakes creates it
+    during the round before, because the file system may take time to move it.
     """
 
     target: Literal["", "against"] = ""

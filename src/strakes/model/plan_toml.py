@@ -62,7 +62,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         # Reports show hints, so another person's plan could publish files of the user.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
-            raise BadInputError("the plan may not use this hints file", where=hints, remedy=remedy)
+            raise BadInputError("this hints file is not allowed in a plan", where=hints, remedy=remedy)
         try:
             text = read_below(folder, hints, _MOST_HINT_BYTES).decode()
         except UnicodeDecodeError as error:

@@ -27,8 +27,7 @@ class Record:
 
 
 def from_record(kind: type[T], record: object) -> T:
-    """Convert a JSON record to a value of type ``kind``. Raises KeyError, TypeError or ValueError for an invalid
-    record.
+    """Convert a JSON record to a value of type ``kind``. Raises KeyError, TypeError or ValueError for an invalid one.
 
     >>> from strakes.model.place import Place
     >>> place = Place(kept="population")

@@ -30,7 +30,7 @@ class Observation:
 class Measured:
     """A quantity measured with the same settings in all trials, with its values in time order.
 
-    ``settings``: of the cell and of the phase. ``elsewhere``: another node had written the data that was read.
+    ``settings``: those of cell and phase together. ``elsewhere``: another node had written the data that was read.
     """
 
     id: str

@@ -89,7 +89,7 @@ class Sample(Record):
 
     ``ranks`` has a row for each rank, with the values of ``columns``. ``counters``: of the node of rank 0. ``parts``:
     samples of a mixed phase. ``population``, ``read_bytes``: a pool of small files, and bytes read from it.
-    ``recovery_first_s`` to ``drill``: of fail-over drills. A sample of another tool has only a name and a rate.
+    ``recovery_first_s`` to ``drill``: only for fail-over drills. A sample of another tool has only a name and a rate.
     """
 
     name: str

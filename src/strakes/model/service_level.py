@@ -40,7 +40,7 @@ class Minute(Protocol):
 
     @property
     def figures(self) -> Mapping[str, LatencyCounts]:
-        """Return name -> latency distribution. The name of a probe ends with its operation."""
+        """Return name -> latency distribution. A name ends with the operation, as in "probe create"."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Count the minutes in which a service level was exceeded. A row may cover several minutes."""
+    """Count the minutes in which the limit was exceeded. Each of the ``rows`` may cover several minutes."""
     minutes = bad = 0.0
     for row in rows:
         exceeded = is_exceeded(level, row)
         if exceeded is not None:
-            # An observation that took slightly longer than 60 s counts as one minute.
+            # A period slightly longer than 60 s counts as one minute.
             length = min(row.seconds / 60, max(1.0, round(row.seconds / 60)))
             minutes += length
             bad += length * exceeded

@@ -143,7 +143,7 @@ def why_unknown(
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
     Another number of targets or files can be forecast only from measurements with several such numbers, counters of
-    busy time, or a stated limit. ``ranks_needed`` extends this to the number of ranks.
+    busy time, or a stated limit. With ``ranks_needed``, the same holds for another number of ranks.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

@@ -114,9 +114,7 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return the measurement at one scale, or None without a usable value. ``busy``: component -> busy share (0 to
-    1).
-    """
+    """Return the measurement at one scale, or None without a usable value. ``busy``: component -> busy share."""
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:
@@ -157,7 +155,6 @@ def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
 
 
 def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
-    """Combine the runs at one scale. Half the range of the runs is added to the standard error in quadrature."""
     values = [level.log_value for level in levels]
     between = (max(values) - min(values)) / 2
     error = math.hypot(fmean(level.log_error for level in levels), between) / math.sqrt(len(levels))

@@ -54,9 +54,7 @@ def described(run: Run) -> str:
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the distinct runs, and a sentence about each incomplete one. Raises BadInputError if file systems
-    differ.
-    """
+    """Return the distinct runs, and a sentence about each incomplete one. Raises BadInputError for two file systems."""
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:

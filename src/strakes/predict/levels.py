@@ -27,7 +27,7 @@ PART_NAMES: Mapping[Part, str] = {
     "osts": "the data targets",
     "shared": "something that all ranks share, such as a lock",
 }
-# Maximum ratio of requests per operation between measurements of the same work.
+# Two measurements did the same work if their requests per operation differ by at most this factor.
 _SAME_WORK = 1.25
 # Contention lowers rates by less than this factor. A small scale that is faster by more was measured in a cache.
 _TOO_FAST = 20.0
@@ -49,7 +49,7 @@ class Scale:
     undivided: bool = field(default=False, compare=False)
 
     def units(self, part: Part) -> float:
-        """Return the number of components of a kind, or the equivalent number if their load is uneven.
+        """Return the number of components of a kind. For uneven load, return the equivalent number under even load.
 
         >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(ranks=4, mdts=3, undivided=True).units("mdts")
         (2, 2.0)

@@ -24,11 +24,9 @@ COVERAGE = 0.8
 _DRAWS = 2000
 # Tolerance of log rates for rounding (1 % of a rate). Benchmarks print two or three digits.
 _ROUNDING = 0.01
-# Numbers of ranks at which the curves saturate, up to a million. With steps of a factor of 2, forecast errors change by
-# about 1 % (cross-validation).
+# Numbers of ranks at which the curves saturate, up to a million. Steps of a factor of 2 change forecast errors by 1 %.
 BOUNDS = 4.0 ** np.arange(11)
-# Sharpness of the bend of a curve: 1 is Amdahl's law, infinity a corner. With 1 or 3, forecast errors change by about 1
-# % (cross-validation).
+# Sharpness of the bend of a curve: 1 is Amdahl's law, infinity a corner. 1 or 3 changes forecast errors by about 1 %.
 _BEND = 2.0
 # Minimum probability that a component saturates first, for a report of this component.
 SURE = 0.67
@@ -48,7 +46,7 @@ class Forecast:
 
     @property
     def likely(self) -> tuple[Part, float] | None:
-        """Return the component that saturates first with its probability, or None if no component is likely."""
+        """Return the component that probably saturates first, and the probability. None if all are unlikely."""
         part = max(self.saturates, key=lambda name: self.saturates[name], default=None)
         return (part, self.saturates[part]) if part is not None and self.saturates[part] >= SURE else None
 
@@ -127,7 +125,6 @@ class Model:
         chances = log_likelihood(rest, covariance[:-1, :-1])
         weights = np.array(self._population.curves) * np.exp(chances - chances.max())
         middle, deviation = krige(rest, covariance)
-        # Systematic sampling.
         curve = np.searchsorted(np.cumsum(weights), weights.sum() * (np.arange(_DRAWS) + 0.5) / _DRAWS)
         return np.asarray((means[:, -1] + middle)[curve] + deviation * generator.standard_normal(_DRAWS))
 
@@ -171,9 +168,7 @@ def krige(values: Array, covariance: Array) -> tuple[Array, float]:
 
 
 def walk(size: Array) -> Array:
-    """Return the covariance (n, n) at n log sizes of a line with random slope plus a random walk (each of variance
-    1).
-    """
+    """Return the covariance (n, n) at n log sizes of a random slope plus a random walk, each of variance 1."""
     return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
 
 

@@ -15,8 +15,8 @@ class Population:
 
     ``curves``: probability that a file system saturates at 1, 4, 16, ... ranks. ``exponent``: exponent of growth in
     ranks after saturation. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation of the
-    random walk around the curve, per factor e in ranks. ``targets``, ``files``: mean and standard deviation of the
-    exponents.
+    random walk around the curve, if ranks grow e-fold. ``targets``, ``files``: mean and standard deviation of the
+    exponent of growth in targets and in files.
     """
 
     curves: Sequence[float]

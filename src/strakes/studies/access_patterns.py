@@ -68,7 +68,7 @@ class AccessPatterns(Study):
                 else:
                     yield self.skipped(context.too_little(size, context.team), pattern=pattern, transfer_bytes=size)
         each = context.amount_bytes(_CLIENTS[-1])
-        size = max(4 * KIB, each // 32)  # Zanon Boito et al. (2009) used 32 objects per client.
+        size = max(4 * KIB, each // 32)  # Zanon Boito et al. (2009): 32 requests per client.
         for clients in _CLIENTS:
             for pattern in _PATTERNS[1:]:
                 yield self._cell(context, pattern, size, each, clients, "clients")

@@ -22,7 +22,7 @@ _CACHED_SHARE = 0.5
 
 
 class DataPerProcess(Study):
-    """Bandwidth by bytes per rank of writes with fsync, reads just after them, and reads with a dropped cache."""
+    """Bandwidth by bytes per rank: writes with fsync, reads just after them, and reads with a dropped cache."""
 
     name = "data-per-process"
     title = "Data per process"

@@ -16,7 +16,7 @@ from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study, 
 from strakes.targets.lustre_layouts import layout_from
 
 _ONE_STRIPE = "one stripe"
-# Bytes. A Lustre metadata target with data-on-metadata stores a whole file of this size.
+# Bytes. Lustre's data-on-metadata layout puts whole files of this size on the metadata target.
 _SMALL_BYTES = 64 * KIB
 _OPERATIONS = {
     "small-write": "small files written",
@@ -53,7 +53,7 @@ class Layouts(Study):
         ranks, stop = context.team, context.stonewall()
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
-            # A client's page cache would answer reads of its own files.
+            # A client caches its own files, so each rank reads the files of another rank.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *context.write_and_read(min(MIB, large), large),

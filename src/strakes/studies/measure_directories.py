@@ -52,7 +52,7 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Return why directories cannot be placed as required, or "". The test makes temporary directories."""
+    """Return why directories cannot be placed as required, or "". Makes and removes temporary directories."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))

@@ -184,7 +184,7 @@ def require_end(visit: Visit, site: Site) -> None:
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
     """Return the exception for a failed trial, with the engine's error and the problems of servers.
 
-    An overloaded machine may also cause a time-out, unless calls hang in the kernel.
+    If this machine is overloaded, the error names the load as the cause, unless calls hang in the kernel.
     """
     trouble = " ".join(target.trouble())
     if any(error.why == NOT_ENDED for error in errors):

@@ -24,7 +24,7 @@ _SHARE = 0.05
 _FRESH_S = 0.25
 # Maximum age of counters that are slow to read, as a multiple of the time to read them.
 _FRESH_SHARE = 0.5
-# File systems record times in whole seconds.
+# File systems record the times of interruptions in whole seconds.
 _WHOLE_SECONDS_S = 1.0
 # A server's clock that differs by this number of seconds is ignored. NTP keeps clocks within a second.
 _CLOCKS_DIFFER_S = 60.0
@@ -47,7 +47,7 @@ class TargetWatch:
         self._unread: dict[str, str] = {}
 
     def begin(self, *, needed: bool = False) -> None:
-        """Read the server counters before a trial. ``needed``: even if earlier readings took too long."""
+        """Read the server counters before a trial. ``needed``: read them even if earlier readings took too long."""
         self._before, self._lost = None, ()
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
         if not self._counts or (dear and not needed):
@@ -58,7 +58,7 @@ class TargetWatch:
         self._counts = bool(self._before)
 
     def end(self) -> tuple[Observation, tuple[str, ...]]:
-        """Return the increase of server counters during the trial, and a text for each target that lost counters."""
+        """Return the increase of counters during the trial, and a text for each target with incomplete counters."""
         if not self._before:
             return {}, ()
         before, after = self._before, self._look()

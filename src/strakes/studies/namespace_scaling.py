@@ -22,7 +22,7 @@ from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Relative excess of requests to the busiest metadata target that still counts as balanced.
+# Placement by a hash is balanced if the busiest target is expected to have at most this share above the mean.
 _BALANCED_SHARE = 0.1
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
@@ -87,8 +87,7 @@ class NamespaceScaling(Study):
             own = Placement("manual", targets[:1])
             directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
         else:
-            # As published (lfs mkdir -D), Lustre also stripes subdirectories. CephFS spreads only the directories of
-            # ranks.
+            # Lustre also spreads subdirectories (as published: lfs mkdir -D), CephFS only the directories of ranks.
             inherited = context.file_system == "lustre"
             own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
         entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}

@@ -35,14 +35,13 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# Three slow operations among the last 100 of a kind reduce the load. By the binomial distribution, this happens in 8 %
-# of windows if 1 % of operations are slow, and in 99.8 % if 10 % are slow.
+# Three slow operations among the last 100 of a kind reduce the load. If 1 % are slow, 8 % of windows contain three.
 WINDOW, TOO_MANY = 100, 3
 # Load levels: share of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 # Successive fast operations after which the load is raised. The number doubles if the raised load was too high.
 CALM = 600
-# Operations per second of each kind. They are a negligible load, but show a slowdown within seconds.
+# Operations per second of each kind: a negligible load that shows a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
 # Duration of one plan of the probe in seconds. The next plan follows immediately.
@@ -76,7 +75,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Control:
-    """State of the load controller: the share of time in which ranks may work. ``stopped``: the lowest is too much.
+    """State of the load controller: the share of time in which ranks work. ``stopped``: even the lowest is too much.
 
     >>> control = Control()
     >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:

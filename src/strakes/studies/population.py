@@ -19,12 +19,12 @@ from strakes.studies.study import Cells, Context, Study, Verdict
 
 # Number of steps in which the directory grows. The first and the last step are compared.
 _STEPS = 4
-# Number of rounds in each step. With 16 rounds, most had no stall on XFS.
+# Number of rounds in each step. With 16, rounds are so short that most of them contain no stall of XFS.
 _ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
-_SLOWER = 0.8  # Ratio. Repeated runs on one system differ by 14 % (docs/statistics.md).
+_SLOWER = 0.8  # A smaller ratio counts as bad. Repeated runs on one system differ by 14 % (docs/statistics.md).
 _ENDS = (
     "Rate of creation, stalls included: {first} files/s over the first quarter of {files} files, {last} files/s over "
     "the last quarter. No sudden change was found; the rate of StorNext fell at 40 million files."

@@ -76,8 +76,7 @@ class ReplicationCost(Study):
                 why = f"only {context.max_items:,} files may be created here"
                 yield self.skipped(why, operation=_BATCH, files=files)
                 continue
-            # On a local file system, an fsync of the last file also commits earlier files, because the journal is
-            # ordered.
+            # Local file systems commit in order, so an fsync of the last file also commits earlier files.
             phases = (
                 MetadataPhase("create", "file-create", "unique", -(-files // context.team)),
                 MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),

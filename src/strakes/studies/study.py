@@ -21,8 +21,7 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Phases of at least this length in seconds may create files for twice as long, because later operations on these files
-# may be faster.
+# Phases of at least this length in seconds may write for up to twice as long, if later phases read faster.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -298,7 +297,7 @@ class Study(ABC):
         what: str = "",
         points: Sequence[tuple[float | str, float]] = (),
     ) -> Reference:
-        """Return a result of the publication that this study repeats. ``what``: name of the points."""
+        """Return a result of the publication that this study repeats. ``what``: label of its points."""
         label = gettext("{source}, published: {what}", source=self.source, what=what) if what else ""
         return Reference(self.source, text, x_low, x_high, label, tuple(points))
 

@@ -1,5 +1,5 @@
-"""The supported file systems, with one or several modules for each: facts, layouts, counters and workspaces.
+"""Modules for the supported file systems (facts, layouts, counters) and for the workspaces of strakes.
 
-``registry.detect`` returns the :class:`~strakes.targets.target.Target` of a directory, which describes its file system.
+``registry.detect`` returns the :class:`~strakes.targets.target.Target` for the file system of a directory.
 strakes writes only to directories that ``workspace.py`` creates. Read ``target.py`` first.
 """

@@ -1,4 +1,4 @@
-"""Parsers for the JSON and XML output of file system tools. The output may have any form, so all errors are caught."""
+"""Parsers for the JSON and XML output of file system tools. Any unexpected output raises a MeasurementError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.base.errors import MeasurementError, StrakesError
 
 # File systems report no number of more than 64 bits.
 _MOST = 1 << 64
-# Limits for JSON values and XML tags: three times the largest known outputs (10,000 CephFS clients, 5,000 servers).
+# Maximum numbers of JSON values and XML tags: three times the largest known (10,000 CephFS clients, 5,000 servers).
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
 # Maximum length of a string in characters: 64 times PATH_MAX.
 _LONGEST = 1 << 18

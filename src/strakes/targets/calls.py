@@ -31,13 +31,13 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-# A module starts faster than a script, because Python caches its compiled form.
+# A module starts faster than a script, because Python caches compiled modules.
 _IMPORT = "import sys; sys.path.append(sys.argv[1]); import child; child.main(sys.argv[2:])"
 CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).parent))
 # Seconds after a time-out during which calls to the same mount fail immediately.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Path of a directory -> its open descriptor, and the option with which a child process checks the directory.
+# Path of a directory -> open descriptor, and an option with which a child fails if the path leads elsewhere.
 held_paths: dict[str, tuple[int, str]] = {}
 _DOING = {
     "sizes": "querying the free space",
@@ -171,7 +171,7 @@ def mount_of(path: Path) -> Mount:
 def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # Several mounts may share a mount point, but not a mount id. In a chroot, mountinfo may lack the id.
+    # A mount id is unique, unlike a mount point. In a chroot, mountinfo may lack this id.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
@@ -187,12 +187,12 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def hold(path: str, directory: int) -> None:
-    """Register an open directory: later calls below ``path`` fail if ``path`` leads to another directory."""
+    """Register an open directory. Later calls below ``path`` fail if ``path`` no longer leads to this directory."""
     held_paths[path] = directory, child.inside(path, directory)
 
 
 def open_held(path: Path) -> int:
-    """Open a directory at or below a registered path. Raises OSError if it does not exist."""
+    """Open a directory at or below a path registered by :func:`hold`. Raises OSError if it does not exist."""
     held = _held_above(str(path))
     if held is None:
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))

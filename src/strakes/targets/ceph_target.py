@@ -84,7 +84,7 @@ class CephTarget(Target):
         return replace(facts, notes=(*facts.notes, cache))
 
     def _sizes(self) -> calls.Sizes:
-        # statvfs(2) applies the quota of only one of the parent directories.
+        # statvfs(2) applies the quota of only one parent directory, so read the quotas of all.
         sizes = super()._sizes()
         quotas = self._call("the quotas cannot be read", "trees", *self._above(self.path))
         return sizes.within([Quota.of(*limits) for limits in quotas])
@@ -341,7 +341,7 @@ class CephTarget(Target):
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]
-        if mounted in (None, asked):  # CephFS clients from before 2021 do not report the id of their cluster.
+        if mounted in (None, asked):  # Clients released before 2021 do not report the id of their cluster.
             return ""
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 

@@ -293,7 +293,7 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def used_share(dump: Mapping[str, Any]) -> float | None:
-    """Return the used share (0 to 1) of an object store's space, including its database; None if unknown."""
+    """Return the used share (0 to 1) of an object store's space, or None if unknown. Databases count as used."""
     own = dump.get("osd", {})
     total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
     return float(used / total) if total and used is not None else None

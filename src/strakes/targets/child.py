@@ -200,7 +200,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
             try:
                 descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=opened)
                 with open(descriptor, "rb") as file:
-                    # Without page cache, the file is read from the servers.
+                    # Drop cached pages, so that the servers supply the data.
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
                     sums.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
             except OSError:
@@ -247,7 +247,7 @@ INSIDE = "--inside="
 
 
 def inside(path: str, directory: int) -> str:
-    """Return the option with which the child fails unless ``path`` is the open ``directory``."""
+    """Return the option that makes the child fail if ``path`` no longer leads to the open ``directory``."""
     opened = os.fstat(directory)
     return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
 

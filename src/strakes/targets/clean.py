@@ -18,7 +18,7 @@ from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
-# Values of errno which show that a name is not a workspace of this user. Others, such as EMFILE, do not show this.
+# Values of errno which prove that a name is not a workspace of this user. EMFILE, for example, proves nothing.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 

@@ -21,10 +21,10 @@ from strakes.base.processes import mark_of, process_start, wait_for_end
 DEFAULT_TIMEOUT_S = 10.0
 # Maximum size of a tool's output in bytes. The largest known one has 20 MB: job statistics of 1,000 Lustre targets.
 MOST_OUTPUT_BYTES = 64 << 20
-# Maximum number of output lines: ten times the largest known. Characters of a quoted line: 5 rows of a terminal.
-_MOST_LINES, _MOST_QUOTED = 2_000_000, 400
+_MOST_LINES = 2_000_000  # Maximum number of output lines: ten times the largest known.
+_MOST_QUOTED = 400  # Maximum characters of a quoted line: 5 rows of a terminal. Twice as many hide other messages.
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# Extra room in the output file, by which too long output is noticed. It must exceed a huge page (2 MiB).
+# Extra bytes of the output file, to notice too long output. At its end, writes of up to 2 MiB (huge page) fail.
 _LAST_WRITE_BYTES = 4 << 20
 # Seconds to wait for the end of a killed child, which a dead server may delay.
 _REAP_S = 1.0
@@ -152,12 +152,12 @@ def _output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    # The child process shares the file position of this process.
+    # The child shares the position in the file, which is thus the length of its output.
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
 def end_running() -> None:
-    """Kill all running commands. Limit later ones to 2 seconds until :func:`end_grace`."""
+    """Kill all running commands. Until :func:`end_grace`, limit later commands to 2 seconds."""
     _short.set()
     for child in tuple(_running):
         _signal(child)

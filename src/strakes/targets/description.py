@@ -18,11 +18,11 @@ Observation = Mapping[str, Mapping[str, float]]
 
 # Prefix of gauges such as now.memory_bytes, which are not cumulative.
 NOW = "now."
-# Unix time from which the other counters count. It changes if they are cleared or the server restarts.
+# Unix time at which the counters began. It changes if the counters are cleared or the server restarts.
 SINCE = "since_unix_s"
 # Number that identifies the server process. It changes in a fail-over.
 SERVER = "server_number"
-# Number of lost connections and time-outs of a server. With the prefix "now.", it is above 0 during a loss.
+# Number of lost connections and time-outs. The gauge now.times_lost is above 0 while a connection is lost.
 LOST = "times_lost"
 CLIENT = "client."
 
@@ -132,7 +132,7 @@ class Placement:
     """The placement of a directory on metadata targets.
 
     ``kind`` "manual": on ``metadata_targets``. "inherit": as the parent directory. "automatic": the file system spreads
-    the entries over ``count`` targets (-1: all) or, with a ``count`` of 1, only the subdirectories. ``inherited``:
+    the entries over ``count`` targets (-1: all). A ``count`` of 1 spreads only subdirectories. ``inherited``: new
     subdirectories get the same placement.
     """
 
@@ -152,8 +152,8 @@ class Interruption:
     """A period during which a server or target did not serve this client.
 
     ``ended_unix_s``: None until the service returns. ``or_earlier``: the true begin may be earlier. ``within_s``:
-    maximum error of the times. ``reconnected``: the server did not restart. ``clock_ahead_s``: minimum lead of the
-    server's clock.
+    maximum error of the times. ``reconnected``: the same server process returned, without a restart.
+    ``clock_ahead_s``: the server's clock is at least so far ahead of this machine's.
     """
 
     target: str
@@ -297,7 +297,7 @@ _LAYOUT = ("stripe_count", "stripe_size_bytes", "first_target", "pool", "pattern
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """Return a text for each value of the layout ``given`` that differs from the requested one."""
+    """Return a text for each value of the actual layout ``given`` that differs from the requested layout."""
     lines = _differences(wanted, given, *_LAYOUT)
     if wanted.components and _extents(wanted) != _extents(given):
         return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
@@ -316,7 +316,7 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return a text for each value of the placement ``given`` that differs from the requested one."""
+    """Return a text for each value of the actual placement ``given`` that differs from the requested one."""
     lines = _differences(wanted, given, "metadata_targets", "count", "hash")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 

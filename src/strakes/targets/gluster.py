@@ -123,7 +123,7 @@ class GlusterTarget(RemoteTarget):
 
 @understood("gluster")
 def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Description:
-    """Return the description of a GlusterFS volume. Raises MeasurementError if there is none."""
+    """Return the description of a GlusterFS volume. Raises MeasurementError if the output names no volume."""
     volume_info = volume.find("./volInfo/volumes/volume")
     if volume_info is None:
         raise MeasurementError("the volume is unknown", why="the output of gluster names no volume")

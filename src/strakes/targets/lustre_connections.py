@@ -21,15 +21,15 @@ from strakes.targets.lustre_servers import NOTHING, host_of, hosts, state_query,
 from strakes.targets.lustre_tool import Answers, get_param, of_mount
 from strakes.targets.target import LostServer
 
-# Seconds within which a client detects a dead server on each connection to it.
+# Seconds within which a client detects a dead server on all connections to this server.
 NOTICE_S = 16.0
 
 
 class Connections:
-    """The connections of a Lustre client for one mount, with state changes and servers that the kernel has forgotten.
+    """The connections of a Lustre mount, with state changes and servers that the kernel no longer reports.
 
-    During a loss, the kernel shows the server that it tries next. The lost server is the last connected one or, if that
-    is unknown, any configured one. It is alive if another connection to it is FULL after NOTICE_S seconds.
+    After a loss, the kernel reports the server that it tries next. The lost server is the last connected one or, if
+    that is unknown, any configured one. A server that has another FULL connection NOTICE_S seconds later is alive.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:

@@ -294,7 +294,8 @@ def read_default(done: Completed) -> DirStripe:
 def placement(own: DirStripe, default: DirStripe) -> Placement:
     """Return the placement of a directory from its own stripes and the default stripes of its subdirectories.
 
-    lfs does not report a manual choice, so the placement on a single target is "inherit".
+    lfs does not report a manual choice. A directory on one target thus counts as "inherit" or, if Lustre chooses the
+    targets of its subdirectories, as "automatic".
     """
     if own.count > 1:
         striped_below = default.count > 1 or default.count == -1

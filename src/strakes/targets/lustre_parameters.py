@@ -16,7 +16,7 @@ MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
-# A line with a time. Older versions of Lustre print "usecs" instead, and no start_time.
+# A line with a time. Older versions of Lustre print "usecs" instead of "nsecs", and no start_time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
 # A Lustre address (NID), in quotes since Lustre 2.14.
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")

@@ -39,7 +39,7 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# Seconds from the first lost target of a dead machine until the client has lost the others.
+# Maximum seconds between the first and the last target that a client reports lost after the death of a machine.
 _FOLLOW_S = 5.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000

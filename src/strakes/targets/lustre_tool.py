@@ -101,7 +101,7 @@ _ERROR = re.compile(r"^(?:error|lctl)\b")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
-    """Return a command without a result. If it fails, the error has the message ``what``."""
+    """Return a command whose output is ignored. If it fails, the error has the message ``what``."""
 
     def read(done: Completed) -> None:
         checked(done, what, remedy)
@@ -166,15 +166,14 @@ def set_param(name: str, value: str) -> Command[None]:
     return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
-# Seconds until a tool that hung may be started again.
+# Seconds after which another Answers object may start a tool that hung.
 _REST_S = 5.0
 
 
 class Answers:
-    """Runs commands and collects their errors in ``notes``.
+    """Runs commands and collects their errors in ``notes``. A tool that hung is not started again.
 
-    A tool that hung is not started again. ``hung``: tool -> (monotonic time, error), shared with other objects, which
-    do not start the tool for ``_REST_S`` seconds.
+    ``hung``: tool -> (monotonic time, error). New objects that share it do not start the tool for ``_REST_S`` seconds.
     """
 
     def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:

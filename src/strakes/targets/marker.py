@@ -83,7 +83,7 @@ class Marker:
         return (self.host, self.boot, self.pid_namespace) == (os.uname().nodename, boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
-        """Return whether the process is alive. One that is not visible here needs a heartbeat in the last 60 s."""
+        """Return whether the process is alive. A process that is invisible here needs a heartbeat in the last 60 s."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
         if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
@@ -93,7 +93,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """The reason why a directory is not a workspace. ``unfinished``: perhaps its creation was interrupted."""
+    """The reason why a directory is not a workspace. ``unfinished``: strakes may have died while making it."""
 
     why: str
     unfinished: bool = False

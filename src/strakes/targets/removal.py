@@ -1,7 +1,7 @@
 """Remove a directory tree without following symbolic links or entering other mounts.
 
-The tree may have any depth, because only one directory is open. After "..", the removal checks that this directory is
-the parent. A child process imports this module.
+The tree may have any depth, because only one directory is open at a time. After the return through "..", the removal
+checks that it is in the parent directory. A child process imports this module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-# The removal stops after this number of entries that cannot be removed. All of them are printed.
+# The removal stops after this number of entries that cannot be removed.
 _MOST_NAMED = 100
 # The removal stops after this number of passes without progress. A server may list removed names again.
 _MOST_IDLE_PASSES = 3
@@ -313,7 +313,7 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             [*words, str(parent), name, path, str(directory)],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            # The child may outlive strakes. A shell may wait until standard error is closed.
+            # The child may outlive strakes. With an open standard error, a shell might wait for the child.
             stderr=subprocess.DEVNULL,
             pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
             start_new_session=True,

@@ -98,7 +98,7 @@ class Target:
     ``servers``: prefix for commands on servers. Without it, only this client is queried.
     """
 
-    # Whether new directories move to another metadata server within some seconds.
+    # Whether the file system moves new directories to other metadata servers, seconds after their creation.
     moves_directories = False
     # Remedy in error messages about missing permission.
     permission = ""

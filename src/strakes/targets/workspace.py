@@ -128,7 +128,7 @@ class Workspace:
 
         ``adopt``: reuse the workspace of a killed process of the same run. ``keep``: do not remove the workspace at the
         end. Raises BadInputError if ``directory`` cannot be used, or if another process measures the same run there.
-        Raises MeasurementError if its servers do not answer.
+        Raises MeasurementError if the servers of ``directory`` do not answer.
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
@@ -227,7 +227,7 @@ class Workspace:
 def sweep(directory: Path, name: str) -> tuple[str, ...]:
     """Remove a directory inside a workspace of this process. Return the paths that remain.
 
-    Another user may replace the workspace at its path, so its open descriptor is used.
+    This uses the open descriptor of the workspace, because another user may replace its path.
     """
     try:
         workspace = calls.open_held(directory)

@@ -136,7 +136,7 @@ def test_a_killed_process_that_stays_blocked_in_the_kernel_is_named(mount: Fault
             left = int(line_of(process))
             _, errors = process.communicate(timeout=20)
             assert process.returncode == 1
-            assert f"process {left} (python" in errors and "leaves it behind" in errors and errors.count("\n") == 1
+            assert f"process {left} (python" in errors and "left behind" in errors and errors.count("\n") == 1
             assert kernel_waits(left)
     finally:
         mount.mend()
@@ -236,7 +236,7 @@ def test_work_blocked_on_a_dead_server_is_left_behind_with_a_message(mount: Faul
             assert (process.returncode, printed) == (1, "begun\n")
             assert errors.startswith("strakes: error: the file system does not answer\n")
             assert "where: /mnt/d\n" in errors and "server oss1 is silent\n" in errors
-            assert "next: wait\n" in errors and "leaves it behind" in errors
+            assert "next: wait\n" in errors and "left behind" in errors
     finally:
         mount.mend()
 

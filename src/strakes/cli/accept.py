@@ -24,9 +24,9 @@ def command(
 ) -> int:
     """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL, a forecast or UNKNOWN.
 
-    A need for a number of clients that was not measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
-    examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL, else
-    with status 3 if a file cannot be written.
+    If the run did not measure the number of clients of a need, the answer is a forecast: PREDICTED PASS or PREDICTED
+    FAIL. examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL,
+    else with status 3 if a file cannot be written.
     """
     from strakes.cli.measure import analyse, perform, request_from, write_report
     from strakes.predict.gather import figures_of
@@ -46,7 +46,6 @@ def command(
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
     else:
-        # One interleaved run measures all needs. Needs on capacity require no study, so take any short one.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
         request = request_from(sampling, "accept", title, directory, tuple(map(study_named, names)))
         run = perform(replace(request, full=False), sampling)
@@ -63,7 +62,7 @@ def command(
     status = 0 if from_run is not None else _attempt("verdicts", lambda: run.write_answers(document))
     if prints_summary(sampling.json):
         warnings: list[str] = []
-        with suppress(StrakesError):  # print the verdicts even without the report
+        with suppress(StrakesError):
             warnings = warnings_in_short(portrait(), WIDTH_COLUMNS)
         say_text(render(document, warnings))
     write_json(sampling.json, document)

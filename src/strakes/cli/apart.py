@@ -25,23 +25,21 @@ _DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Seconds within which a child process must exit after its work: 5 s if it waits in the kernel, 10 s if it waits for a
-# processor. A healthy child takes far less. With the limits in strakes.runs.watchdog, it takes at most 30 s.
+# After its work, a child has 5 s to exit if it waits in the kernel, and 10 s if it waits for a processor.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
-_GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt to the exit if a file system hangs. The documented limit is 30 s.
+_GIVE_UP_AFTER_S = 20.0  # An interrupted command must end within 30 s.
 
-# Voluntary context switches per second. Threads with more make progress; Lustre retries a dead server once a second.
+# A thread that waits for a dead server switches context less often: Lustre retries once a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
-# Seconds in a system call of the child that mean a dead file server. Long calls run in other processes.
 _DEAD_AFTER_S = 30.0
-# A watchdog reports lost servers every second. If its last report is older than this number of seconds, it hangs.
+# The watchdog reports lost servers every second. An older report means that the watchdog hangs.
 _OLD_S = 10.0
 _LOOK_EVERY_S = 2.0
-_LAST_S = 1.0  # Seconds for output in flight, and for a killed child to exit.
+_LAST_S = 1.0
 _PIPE_BYTES = 1 << 16
-_TICK_S = 0.1  # Seconds between checks for remaining processes. More seconds delay the exit of the command.
+_TICK_S = 0.1
 _PR_SET_PDEATHSIG = 1  # From the manual page prctl(2).
 _PR_SET_CHILD_SUBREAPER = 36  # From the manual page prctl(2).
 _SIGNAL_BYTES = _SET_BYTES = 128  # Size of struct signalfd_siginfo (signalfd(2)), and of sigset_t in the C library.
@@ -54,20 +52,18 @@ def run_apart(
     *,
     limited: bool = True,
 ) -> int:
-    """Run ``work`` in a child process and return the exit status. The child is killed if this process ends.
+    """Run ``work`` in a child process and return the exit status.
 
-    Signals are passed to the child. If a signal ends the child, the same signal ends this process. After its work, the
-    child has ``patience_s`` seconds to exit. Then the child and any descendants that wait in the kernel are listed on
-    standard error and abandoned. While one of them hangs, an interrupt ends this process within 30 s. If the child
-    itself waits for a dead server and ``limited`` is true, an error is printed and the status is 1. ``explain`` returns
-    the error's directory, reason and remedy. While the child's watchdog reports lost servers, only the watchdog ends
-    the child.
+    Signals are passed to the child, and a signal that ends the child also ends this process. After its work, the child
+    has ``patience_s`` seconds to exit. Then the child and its descendants that wait in the kernel are abandoned and
+    listed on standard error. If ``limited`` is true, a child that waits for a dead server during its work is also
+    abandoned, with an error and status 1. ``explain`` returns the error's directory, reason and remedy.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
     trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans, to be able to list those that hang
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # inherit orphaned descendants, to list those that hang
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -80,21 +76,20 @@ def run_apart(
         for relay in relays:
             relay.join(_LAST_S)
         if status == 0 and any(relay.unread for relay in relays):
-            return BROKEN_PIPE_STATUS  # The last output had no reader, which the child cannot notice.
+            return BROKEN_PIPE_STATUS
         if status >= 0:
             return status
-        # End this process by the same signal that ended the child.
         if -status not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-status, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
         os.kill(os.getpid(), -status)
-        return 128 - status  # reached only if this process survives the signal
+        return 128 - status
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    # Use a separate process group, so that the child gets the terminal's signals only from the parent. Ignore SIGTTOU,
-    # which would stop the child's output there.
+    # In its own process group, the child gets the terminal's signals only from its parent. But when it writes to the
+    # terminal, SIGTTOU would stop it.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -111,7 +106,7 @@ def run_apart(
 
     set_parent(tell, tell_trouble)
     status = work()
-    # Close the output, because the reader of a pipe waits for end of file.
+    # The reader of a pipe waits until all writers have closed it.
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -187,21 +182,20 @@ class _Watch:
 
     def wait_for_the_last(self) -> None:
         begun_s = time.monotonic()
-        with suppress(OSError):  # as in _waits()
+        with suppress(OSError):
             for number in commands_of(self._child, self._started):
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGKILL)
         if self._status is None and (number := self._next_signal(_TICK_S)):
             self._take(number)
         left = self._left()
-        # Processes outside the kernel wait only for a processor, so give them more time.
         while left and time.monotonic() - begun_s < (self._patience_s if _waits(*left) else _BUSY_PATIENCE_S):
             if number := self._next_signal(_TICK_S):
                 self._take(number)
             left = {process: thread for process, thread in self._left().items() if process in left}
         for process, thread in left.items():
             text = f"strakes: process {process} {wait_in_words(process, thread)}; "
-            os.write(2, f"{text}strakes leaves it behind; it ends when the servers answer again\n".encode())
+            os.write(2, f"{text}it is left behind, and ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
         if self._is_childless:
@@ -232,7 +226,7 @@ class _Watch:
 
 
 def _waits(*processes: int) -> list[tuple[int, int, int]]:
-    # At the limit of open files, /proc cannot be read, and the child reports the limit.
+    # At the limit of open files, /proc cannot be read.
     with suppress(OSError):
         family = processes or descendants_of(os.getpid())
         return [(process, thread, times) for process in family for thread, times in kernel_waits(process).items()]
@@ -250,7 +244,7 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay(threading.Thread):
-    # A hanging child keeps only the pipe of this thread open, so readers of the original output still get end of file.
+    # Copies the child's output from a pipe. A child that hangs then does not keep the original output open.
     unread = False
 
     def __init__(self, numbers: Sequence[int]) -> None:

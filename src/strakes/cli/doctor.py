@@ -41,7 +41,7 @@ def command(json: Json) -> int:
 
 
 def examine() -> Iterator[MachineCheck]:
-    """Yield a result for each engine and launcher, and a failure for each backend that no engine has."""
+    """Yield a result for each engine and launcher, and a failure for each backend that no engine provides."""
     from strakes.runs.engine import LocalEngine
     from strakes.runs.mpi import find_mpiexec
     from strakes.runs.mpi_family import GET_MPI, find_mpi_engine, mpi_engines

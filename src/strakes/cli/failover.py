@@ -83,8 +83,8 @@ def check_command(
 ) -> int:
     """Find known mistakes in the configuration of a cluster.
 
-    DIR has any files of a cluster: the configuration of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or pcs
-    commands, pcs config output, or a plan. It may be a single file. Exits with status 1 if an error is found.
+    DIR contains files of a cluster: the configuration of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or pcs
+    commands, pcs config output, or a plan. FILE is one such file. Exits with status 1 if an error is found.
     """
     if (directory is None) == (not live):
         raise click.UsageError("give either DIR, the directory of a plan, or --live")
@@ -103,8 +103,8 @@ def rehearse_command(
 ) -> int:
     """Predict the effect of each failure, and of each pair of failures, on the cluster in DIR.
 
-    Pacemaker's own policy engine decides, with this configuration; strakes models cables, switches, power and disks. A
-    CIB alone is enough: the output lists the assumptions. Exits with status 1 if split brain is possible.
+    Pacemaker's own policy engine decides from the cluster's configuration. strakes models cables, switches, power and
+    disks. If only a CIB is given, the output lists the assumptions. Exits with status 1 if split brain is possible.
     """
     result = rehearse.rehearse(read_plan(directory), doubles=not singles)
     if write_document(json, rehearse.document(result)):
@@ -135,11 +135,11 @@ def drill_command(
 ) -> int:
     """Cause a fault on a live system, and measure how long clients wait.
 
-    Meanwhile clients write files in DIR, each with fsync; afterwards every acknowledged file must be there, with the
-    right content. On CephFS every client is a session of libcephfs, elsewhere a thread on this machine's mount. The
-    fault is undone at the end, even if strakes is killed or the clients hang. Exits with status 1 if an acknowledged
-    file is missing or damaged, if clients hang although the fault is undone, or if the servers are not in the same
-    state as before.
+    Meanwhile clients write files in DIR and fsync each file. Afterwards every acknowledged file must exist with the
+    right contents. On CephFS every client is a session of libcephfs; elsewhere it is a thread that uses this machine's
+    mount. The fault is undone at the end, even if strakes is killed or the clients hang. Exits with status 1 if an
+    acknowledged file is missing or damaged, if clients hang although the fault is undone, or if the servers are not in
+    the same state as before.
     """
     from strakes.control import drill_outcome
     from strakes.control.drill_run import Drill, play
@@ -165,8 +165,8 @@ def drill_command(
 def undo_command() -> int:
     """Undo the faults of drills that were killed.
 
-    Every strakes command does this when it starts; this one also retries what failed before. Exits with status 1 if a
-    fault could not be undone, or if its drill is still running.
+    Every strakes command does this when it starts. strakes failover undo also retries attempts that failed. Exits with
+    status 1 if a fault could not be undone, or if its drill is still running.
     """
     failed = False
     for pending in all_pending(default_root()):

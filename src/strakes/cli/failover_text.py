@@ -132,7 +132,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
         say(f"{acknowledged}, {outcome.lost:,} of them missing{damaged} afterwards")
         say("read back by this machine's mount")
     else:
-        say(f"{acknowledged}, whether any is missing is unknown: they could not be read back")
+        say(f"{acknowledged}; they could not be read back, so some may be missing")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     twice = f"{outcome.repeated:,} {'was' if outcome.repeated == 1 else 'were'} made twice"
     failed = f"{counted(outcome.failed, 'file')} failed{errors}"

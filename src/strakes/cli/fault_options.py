@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultOptions:
-    """The requested fault, and the user's consent to an interruption of the service."""
+    """Options of a fault: what to cause, and the user's consent to the interruption of the service."""
 
     fault: str | None = option('Fault to cause. "--fault list" lists all.', metavar="FAULT")
     fault_command: str = option("Command that causes the fault, for any system.", default="", metavar="COMMAND")
@@ -44,7 +44,10 @@ class FaultOptions:
     )
 
     def make(self, directory: Path, servers: Servers | None, usual: str = "") -> Fault:
-        """Return the requested fault, or ``usual`` without a request. Raises BadInputError if it is impossible here."""
+        """Return the requested fault, or the fault ``usual`` if none is requested.
+
+        Raises BadInputError if the fault cannot be caused in ``directory``.
+        """
         from strakes.control.fault import Ask
         from strakes.control.fault_registry import COMMAND, FAULTS, make_fault
 
@@ -70,7 +73,7 @@ class FaultOptions:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients in ``directory`` can be libcephfs sessions. On CephFS, print why if they cannot."""
+    """Return whether clients can be sessions of libcephfs. On CephFS, print the reason if they cannot."""
     from strakes.control.fault_cephfs import is_cephfs
     from strakes.runs.choice import with_launcher
     from strakes.runs.engine import LocalEngine

@@ -38,9 +38,10 @@ def list_command(
     servers: AtServers,
     as_json: AsJson,
 ) -> None:
-    """List the settings of the file system under DIR with their values, or those called NAME.
+    """List the settings of the file system under DIR with their values.
 
-    Without DIR, list all settings that strakes knows, without values. JSON has the value in every place.
+    NAME selects settings. Without DIR, list all settings that strakes knows, without values. JSON has the value in
+    every place.
     """
     from strakes.targets.registry import detect
 
@@ -50,7 +51,7 @@ def list_command(
     else:
         target = detect(directory, servers)
         readings = read(target, names)
-        # Without a configured value, a default is in force, which only the servers report.
+        # Only the servers report the default of a setting that has no value.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
         told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]
@@ -86,7 +87,7 @@ def set_command(
     values: tuple[str, ...] = argument("NAME=VALUE...", nargs=-1, required=True),
     servers: AtServers,
 ) -> int:
-    """Change settings until strakes knobs restore puts the old values back, or with --keep leaves the new ones.
+    """Change settings until strakes knobs restore is called.
 
     Shows the value that is really in force, because some systems silently adjust a value. If one setting is refused,
     the earlier ones are put back. Exits with status 1 if a value in force is not the one you gave.
@@ -114,7 +115,7 @@ def restore_command(
 ) -> int:
     """Put back the settings changed by strakes knobs set or by a killed command, even if their journal is lost.
 
-    With DIR, put back only those changed for DIR. Exits with status 1 if an old value could not be put back, or if a
+    With DIR, put back only settings changed for DIR. Exits with status 1 if an old value could not be put back, or if a
     journal or a record is damaged.
     """
     done = restore(default_root(), target=None if directory is None else os.path.realpath(directory), keep=keep)
@@ -153,7 +154,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
 
 
 def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
-    """Return up to four configured values as text or, if none is configured, the values that the servers use."""
+    """Return up to four configured values as text. Without configured values, return those that the servers use."""
     if used and all(value is None for value in reading.values.values()):
         in_use = dict.fromkeys(reading.knob.shown(value) for value in used.values())
         return f"{', '.join(in_use)} (not set; in use by the daemons)"

@@ -42,10 +42,10 @@ _APART = frozenset(
 # Commands with translated output for people. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
 _RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
-_COMPLETION = "_STRAKES_COMPLETE"  # Environment variable of click's shell completion.
+_COMPLETION = "_STRAKES_COMPLETE"
 
-# Each command with its line in the main help, which therefore need not import the commands. "report" is the object
-# ``command`` of the module ``report``; "report figure" is the object ``figure`` of the same module.
+# Help text of each command, so that the main help need not import the commands. "report figure" is the object
+# ``figure`` of the module ``report``; "report" is its object ``command``.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -166,7 +166,7 @@ def main() -> int:
     from strakes.cli.apart import run_apart
 
     try:
-        # A live watch runs until it is stopped, even if servers do not answer.
+        # strakes watch must continue even if servers do not answer.
         limited = _name_of(arguments) != "watch" or not {"report", "replay"}.isdisjoint(arguments)
         return run_apart(lambda: run(arguments), explain=lambda: _trouble(arguments), limited=limited)
     except OSError as error:
@@ -175,12 +175,12 @@ def main() -> int:
         return _complain(known, error)
 
 
-def _open_standard_files() -> None:  # later files must not get descriptors 0 to 2
+def _open_standard_files() -> None:  # so that no file opened later gets descriptor 0, 1 or 2
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            null = os.open(os.devnull, mode)  # open() returns the lowest free descriptor, the closed one
+            null = os.open(os.devnull, mode)
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     # Python reads module directories from these variables even with -I.
@@ -211,7 +211,7 @@ def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit status: an int that the command returns, else 0. Raises no errors."""
+    """Run one command line and return its exit status. Raises no errors."""
     with orderly_signals():
         try:
             status = _invoke(list(arguments))
@@ -248,11 +248,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # Do not call click's main(): it takes any broken pipe, such as a pipe to the engine, for a closed standard output.
+    # click's main() takes any broken pipe, such as one to the engine, for a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_limits()
-            if arguments and not {"--help", "-h"} & set(arguments):  # --help must not change anything
+            if arguments and not {"--help", "-h"} & set(arguments):
                 _recover(_name_of(arguments), arguments)
             result = cli.invoke(ctx)
             status = result if isinstance(result, int) else 0
@@ -296,7 +296,6 @@ def _recover(name: str, arguments: list[str]) -> None:
         except StrakesError as error:
             remark(f"{failure}: {error}")
 
-    # ``strakes knobs`` and ``strakes failover undo`` restore on their own.
     if name != "knobs" and any(file.endswith(".jsonl") for file in found("knobs")):
         from strakes.control.knob_restore import restore_abandoned
 
@@ -379,7 +378,7 @@ def _known_error(error: OSError) -> StrakesError | None:
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
-        sys.stdout.write("\n")  # a failed flush may have discarded its data, so write again to see if output fails
+        sys.stdout.write("\n")  # A failed flush may have discarded its data, so write once more to detect the error.
         sys.stdout.flush()
     except OSError:
         _silence(1)
@@ -394,6 +393,7 @@ def _nobody_reads_stdout() -> bool:
 
 
 def _silence(number: int) -> None:
-    null = os.open(os.devnull, os.O_WRONLY)  # the interpreter's last flush cannot fail there, with status 120
+    # At exit, the interpreter flushes standard output again, and would end with status 120.
+    null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, number)
     os.close(null)

@@ -1,4 +1,4 @@
-"""Carry out requests for measurements: run them, write findings and report, and print the summary."""
+"""Run the requested measurements, store their findings, write the report and print the summary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request_from(
     studies: tuple[Study, ...],
     amounts: Amounts | None = None,
 ) -> Request:
-    """Return a request for these studies with these options, measuring every level of all factors."""
+    """Return a request to measure all factor levels of these studies."""
     return Request(
         kind,
         name,
@@ -61,16 +61,16 @@ def request_from(
 
 
 def measure(request: Request, options: Measuring) -> int:
-    """Run studies, show the result, and return 0. A plan gets a report only with --html."""
+    """Run a request, show its result, and return 0. For a plan, a report is written only with --html."""
     run = perform(request, options)
     conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
 
 
 def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
-    """Store the findings of a run, write JSON and report, and print the summary even if writing fails.
+    """Store the findings of a run, write JSON and report, and print the summary.
 
-    ``asked``: whether to write the report. Return False if JSON on standard output replaced the summary.
+    ``asked``: whether to write the report. Returns False if JSON replaces the summary on standard output.
     """
     from strakes.report.summary import render_summary
 
@@ -86,11 +86,11 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
             if asked:
                 write_report(portrait, run, report.html)
                 written = report_path(run, report.html)
-        finally:  # print the findings even without the report
+        finally:
             if printed:
                 say_text(render_summary(portrait, written))
     except EnvironmentLacksError as error:
-        if str(run.path) in error.where:  # the store is full, for example
+        if str(run.path) in error.where:
             error.remedy = f"Free some space there. {complete}"
         raise
     except KeyboardInterrupt:
@@ -99,14 +99,14 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
 
 
 def perform(request: Request, options: Measuring) -> Run:
-    """Run the requested studies and return the stored run, whose texts are in English."""
+    """Run the requested studies and return the stored run. Its texts are in English."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Call ``work`` with the request and a progress display. Return the stored run, whose texts are in English."""
+    """Call ``work`` with the request, the store and a progress display. Return the stored run."""
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
@@ -119,18 +119,18 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 
 
 def analyse(run: Run) -> Portrait:
-    """Analyse a run, store the findings with it, and return them. The current language must be English."""
+    """Store the findings of a run and return them. The current language must be English."""
     portrait = build_portrait(run)
     run.write_findings(asdict(portrait))
     return portrait
 
 
 def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
-    """Write the report to ``html`` or, if that is None, to the directory of the run."""
+    """Write the report to ``html``, or to the directory of the run if ``html`` is None."""
     from strakes.report.html import render_html
 
     if html is None:
-        replace_text(run.path / "report.html", render_html(portrait))  # It is as readable as the run.
+        replace_text(run.path / "report.html", render_html(portrait))
     else:
         html.write(render_html(portrait))
 

@@ -114,10 +114,10 @@ class Group(click.Group):
 
 
 class DefaultGroup(Group):
-    """Group that runs its first command if the arguments do not begin with the name of a command."""
+    """Command group that runs its first command if the arguments do not name a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, after inserting the first command's name if they do not begin with a command."""
+        """Parse the arguments. If they do not name a command, insert the first command."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
@@ -148,7 +148,7 @@ class NumberRange(_Number, click.FloatRange):
 
 
 class Parsed(click.ParamType[T], Generic[T]):
-    """Type of an option whose text ``parse`` converts. A BadInputError of ``parse`` is an error of the option."""
+    """Type of an option that the function ``parse`` converts. A BadInputError becomes an error of the option."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name, self._parse = name, parse
@@ -159,7 +159,7 @@ class Parsed(click.ParamType[T], Generic[T]):
 
 
 def parsed(parse: Callable[[Any], T], words: Any) -> T:
-    """Return ``parse(words)``. If that raises BadInputError, raise BadParameter with the same text."""
+    """Return ``parse(words)``. Turn BadInputError into click's BadParameter."""
     try:
         return parse(words)
     except BadInputError as error:
@@ -192,7 +192,7 @@ def _data_per_rank(text: str) -> int:
 
 
 def assignments(words: Iterable[str], example: str) -> dict[str, str]:
-    """Return name -> value for words such as NAME=VALUE. Raises BadInputError for any other form.
+    """Return name -> value for words of the form NAME=VALUE. Raises BadInputError for other words.
 
     >>> assignments(["transfer=64KiB,1MiB"], "transfer=1MiB")
     {'transfer': '64KiB,1MiB'}
@@ -216,7 +216,7 @@ def _hosts(text: str) -> tuple[str, ...]:
 
 
 class _PlaceType(click.ParamType[Path]):
-    """Option type for paths, without checks: click.Path calls stat(2), which blocks for ever if servers are dead."""
+    """Option type for paths. Unlike click.Path, it does not call stat(2), which blocks if servers are dead."""
 
     def __init__(self, name: str, completion: str) -> None:
         self.name, self._completion = name, completion
@@ -253,8 +253,6 @@ class Output:
 
 
 class _OutputType(_PlaceType):
-    """Option type for an output file, or - for standard output. Refuses unwritable files before any measurement."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, Output):
             return value
@@ -270,7 +268,7 @@ class _OutputType(_PlaceType):
         return Output(path)
 
 
-# Key in the dictionary ``meta`` of click's context for errors that are printed at the end of a command.
+# Key in click's ``Context.meta`` for errors that are printed at the end of a command.
 FAILED_OUTPUTS = "strakes.cli.failed_outputs"
 
 
@@ -280,7 +278,7 @@ def prints_summary(*outputs: Output | None) -> bool:
 
 
 def write_document(output: Output | None, text: str) -> bool:
-    """Write the document to a given output, or print errors after the result. Return whether to print a summary."""
+    """Write the document if an output is given. Errors are printed later. Return whether to print a summary."""
     if output is not None:
         try:
             output.write(text)
@@ -480,7 +478,7 @@ class Amounts:
 
 
 def like_run(like: str | None, *amounts: float | None) -> Run | None:
-    """Return the stored run that --like names, or None. Raises BadInputError if any of ``amounts`` is given as well."""
+    """Return the stored run that --like names, or None. Raises BadInputError if --like and an amount are given."""
     from strakes.runs.store import Store
 
     if like is not None and any(amounts):

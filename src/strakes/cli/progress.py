@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 PLAIN_LINE_EVERY_S = 10.0
-_BAR_COLUMNS = 32  # Width of the bar in columns; the clock beside it needs 33 more.
+_BAR_COLUMNS = 32  # Width of the bar. The clock beside the bar needs 33 more columns.
 
 
 class LiveProgress:
@@ -47,7 +47,7 @@ class LiveProgress:
             self._live.start()
 
     def resumed(self, spent_s: float) -> None:
-        """Count the seconds that the run took before it was interrupted."""
+        """Add the seconds that the run took before it was interrupted."""
         self._started -= spent_s
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
@@ -60,7 +60,7 @@ class LiveProgress:
             self.note("  ".join([f"{self._fraction * 100:3.0f} %", self._clock(), *self._texts]))
 
     def note(self, text: str) -> None:
-        """Print a line that stays, such as a warning or a finished study."""
+        """Print a permanent line, such as a warning or a finished study."""
         if self._live is not None:
             self._live.console.print(text, markup=False, highlight=False)
         elif not self._quiet:

@@ -40,14 +40,14 @@ def figure(
 ) -> int:
     """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
 
-    RUN is as in strakes report: an id, the beginning of one, "latest" (the default) or "latest~1". FIGURE alone is that
-    of the latest run.
+    RUN is as in strakes report: an id, the beginning of one, "latest" (the default) or "latest~1". If only FIGURE is
+    given, it is taken from the latest run.
     """
     from strakes.report.static_figure import find_figure, name_figures, write_figure
     from strakes.runs.store import Store
     from strakes.tuning.portraits import build_portrait
 
-    if name is None and run[:1].isalpha() and not run.startswith("latest"):  # ids of runs begin with the date
+    if name is None and run[:1].isalpha() and not run.startswith("latest"):  # the id of a run begins with a digit
         run, name = "latest", run
     portrait = build_portrait(Store().open(run))
     if name is None:
@@ -68,7 +68,7 @@ def guide(*, output: TextOutput, run: str | None = argument("[RUN]", required=Fa
     """Write a Markdown page of advice for users of a file system, from a finished survey or study.
 
     RUN is a run id from strakes runs, or a file written by strakes export. The default is chosen as by strakes advise:
-    $STRAKES_PORTRAIT, else the newest finished survey or study that answers anything, else the run that the site has
+    $STRAKES_PORTRAIT, else the newest finished survey or study that answers a question, else the run that the site has
     published. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
     """
     from strakes.report.guide import render_guide

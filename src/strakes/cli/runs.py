@@ -43,11 +43,10 @@ def history(
 ) -> int:
     """Show how figures of a repeated measurement changed: SLOWER, FASTER, NO CHANGE SHOWN or INCONCLUSIVE.
 
-    Runs with the same DIR and options are one repeated measurement. If the amounts of work of a figure differ by more
-    than a factor of 2, the figure has several lines. NAME selects measurements of that name, such as survey,
-    transfer-size or ior; a path selects those of that directory. A figure is SLOWER or FASTER when its level changed.
-    An outlier does not count as a change. The test needs at least ten runs, five of them after the change; it is
-    corrected for the number of figures.
+    Runs with the same DIR and options are one repeated measurement. NAME selects measurements by name, such as survey,
+    transfer-size or ior; a path selects them by directory. A figure is SLOWER or FASTER if its level changed; an
+    outlier is not a change. The test needs at least ten runs, five of them after the change, and corrects for the
+    number of figures. A figure whose amount of work varied by more than a factor of 2 has several lines.
     """
     from strakes.runs.store import Store
     from strakes.stats.ratios import Verdict

@@ -12,14 +12,14 @@ import click
 
 from strakes.base.foreign_text import for_terminal
 
-# How the user called strakes, if not as "strakes": set by the script of a checkout.
+# Program name that the user typed, if not "strakes". The script of a checkout sets it.
 _CALLED = os.environ.get("STRAKES_CALLED", "")
-# Names of the commands: each has a module in this directory.
+# Names of all commands, from the modules in this directory.
 _COMMANDS = "|".join(name.removesuffix(".py").removesuffix("_") for name in os.listdir(os.path.dirname(__file__)))
 
 
 def as_called(text: str, called: str = _CALLED) -> str:
-    """Return a text whose commands begin with the program as it was called, so that they can be pasted.
+    """Return a text whose commands begin with the program's name as the user typed it.
 
     >>> as_called("strakes cannot see it. Next: strakes survey DIR", "./strakes")
     'strakes cannot see it. Next: ./strakes survey DIR'
@@ -80,7 +80,7 @@ def say_rows(rows: Sequence[tuple[str, object]], begin: str = "") -> None:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False) -> None:
-    """Print a table. On a narrow terminal, wrap the cells or, with ``whole``, print each row as two lines."""
+    """Print a table. On a narrow terminal, wrap its cells. ``whole``: print each row as two lines instead."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -92,7 +92,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
     for column in table.columns if whole else table.columns[:1]:
         column.no_wrap = True
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
-    unlimited = console.options.update(width=100_000)  # A width without limit, to measure the table.
+    unlimited = console.options.update(width=100_000)
     if not whole or console.measure(table, options=unlimited).maximum <= console.width:
         console.print(table)
         return

@@ -12,17 +12,17 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # Seconds until a signal whose exception was dropped is sent again. A destructor takes less.
+_AGAIN_S = 0.05  # Python may drop the exception of a signal. The signal is then sent again after this delay.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SHOW_CURSOR = "\x1b[?25h"  # Live displays hide the cursor; this shows it again.
+_SHOW_CURSOR = "\x1b[?25h"  # Escape sequence that shows the cursor, which live displays hide.
 
 
 @contextmanager
 def orderly_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first signal and at the second Ctrl-C. End the process at the third Ctrl-C.
 
-    Further SIGTERM and SIGHUP are ignored: batch systems and lost sessions send them to all processes of a job, so that
-    one request may arrive several times.
+    Further SIGTERM and SIGHUP are ignored, because one request may arrive several times: batch systems and lost
+    sessions send signals to all processes of a job.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -59,7 +59,7 @@ def orderly_signals() -> Iterator[None]:
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }
-    # Python drops exceptions in destructors and callbacks of weak references, so send the signal again after these.
+    # Python drops exceptions in destructors and weak-reference callbacks. Then send the signal again.
     hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield

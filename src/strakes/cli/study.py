@@ -59,8 +59,8 @@ def command(
     """Run the study NAME on DIR. "strakes study list" lists the studies.
 
     --against measures two file systems alternately, and the report says which is faster, with intervals. --knob does
-    the same for two values of a setting. The options about faults (--fault to --bmc-password-file) are for the study
-    recovery only, whose default fault is mds-kill.
+    the same for two values of a setting. The options about faults (--fault to --bmc-password-file) apply only to the
+    study "recovery", whose default fault is mds-kill.
     """
     from strakes.cli.measure import measure, request_from
     from strakes.studies.against import Against as Pair
@@ -114,10 +114,9 @@ def command(
     return measure(request, sampling)
 
 
-# Share of the budget for growing a population of files. Twice this share would leave no time for the other studies.
+# Share of the budget for creating the files of a population. Twice as much would leave no time for other studies.
 _SHARE_OF_POPULATION = 0.5
 
-# Minimum seconds for the other studies, even if removing the population's files took longer than planned.
 _LEAST_S = 10.0
 
 
@@ -135,7 +134,7 @@ def reproduce(
 
     SOURCE is one of five publications: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files,
     S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. Measurements that are
-    impossible on DIR are skipped, with the reason. For S3, --files is the number of files at the end of its population.
+    impossible on DIR are skipped, with the reason. For S3, --files is the final number of files.
     """
     from strakes.cli.measure import analyse, perform, report_path, request_from, write_report
     from strakes.model.literature import SOURCES
@@ -150,7 +149,7 @@ def reproduce(
         raise BadInputError(what, remedy=f"Resume the studies of {chosen.name} one by one, beginning with: {first}")
     if chosen.grown and against is not None:
         remedy = "Compare a single study: strakes study small-files DIR --against DIR2."
-        why = "one of its studies lets a population of files grow, which cannot alternate"
+        why = "one of its studies grows a population of files, and cannot alternate between directories"
         raise BadInputError(f"{chosen.name} cannot alternate between two directories", why=why, remedy=remedy)
     done: list[tuple[Portrait, Run, Output | None]] = []
     began, parts = time.monotonic(), list(filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)))

@@ -89,7 +89,7 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
 
 
 def layout_text(layout: Layout) -> str:
-    """Return the layout of files as text. The stripe size is omitted where it equals the preceding component's."""
+    """Return the layout of files as text. Omits a stripe size that equals that of the preceding component."""
     mirrors: dict[int, list[str]] = {}
     sizes: dict[int, int] = {}
     for part in layout.components:
@@ -97,7 +97,7 @@ def layout_text(layout: Layout) -> str:
         same = size is not None and sizes.get(part.mirror) == size
         text = _plain_text(replace(part.layout, stripe_size_bytes=None) if same else part.layout)
         if size is None:
-            # In self-extending layouts, ``lfs`` shows the size of the extensions in place of the stripe size.
+            # ``lfs`` shows the size of extensions in the field of the stripe size.
             text = "extends the part before"
         elif part.layout.pattern != "mdt":
             sizes[part.mirror] = size

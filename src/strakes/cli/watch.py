@@ -82,7 +82,7 @@ Levels = Annotated[
 def _runnable(text: str) -> tuple[str, ...]:
     words = words_of("--command", text)
     if shutil.which(words[0]) is None:
-        raise BadInputError(f"{text!r} is not a command that can be run; give a program, such as /usr/bin/logger")
+        raise BadInputError(f"the command {text!r} cannot be run; give a program, such as /usr/bin/logger")
     return words
 
 
@@ -124,7 +124,7 @@ def run_command(
 ) -> int:
     """Watch DIR in the foreground until stopped.
 
-    Reads the counters that it may read, and probes DIR with a few operations a second.
+    Reads all counters that your permissions allow, and probes DIR with a few operations a second.
     """
     import signal
     import threading
@@ -158,7 +158,7 @@ def run_command(
     ring = Ring(store)
     ring.hold()
     for directory in directories:
-        # Compare names only: system calls would block on a directory that hangs.
+        # Do not use system calls: they would block on a directory that hangs.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             remark(f"the store is inside {directory}: when this directory hangs, nothing can be stored")
     alerts = AlertSender(alarm_command or ())
@@ -250,10 +250,10 @@ def replay_command(
     ),
     json: Json,
 ) -> int:
-    """Find changes in recorded data, as strakes watch would have.
+    """Find changes in recorded data by the methods of strakes watch.
 
-    FILE is a CSV file (--time and --value name its columns), or one recording of counters for each machine: output of
-    lctl get_param, each after a line of ### and the Unix time.
+    FILE is a CSV file, whose columns --time and --value name. Or each FILE is a recording of the counters of one
+    machine: outputs of lctl get_param, each after a line with ### and the Unix time.
     """
     from strakes.watch.clocks import clocks_ahead
     from strakes.watch.recorded import Contents, is_recording, readings
@@ -273,7 +273,7 @@ def replay_command(
         for reading in readings(files, ahead_s):
             contents.add(reading)
             versions += watch.add(reading)
-        events = list({event.key: event for event in versions}.values())  # Keep the last version of each event.
+        events = list({event.key: event for event in versions}.values())
         alarms = counted(sum(event.alarm for event in events), "alarm")
         lacking = contents.lacking()
         document = {"top": watch.top, "lacking": lacking, "clocks_ahead_s": ahead_s}
@@ -286,9 +286,9 @@ def replay_command(
         remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"
         if len(files) > 1:
             what = "several files must all be recordings: the first line of each is ### and a Unix time"
-            raise BadInputError(what, remedy=f"Give a CSV file alone. {remedy}")
+            raise BadInputError(what, remedy=f"Give only one CSV file. {remedy}")
         if not time or not value:
-            what = "a CSV file needs --time and --value; only a recording, which begins with ###, does not"
+            what = "a CSV file needs --time and --value (a recording begins with ### and needs neither)"
             raise BadInputError(what, where=first, remedy=remedy)
         columns = Columns(time, value, by)
         result = replay(files[0], columns, false_alarms_a_month, worse_up=worse == "up")

@@ -1,7 +1,7 @@
-"""Guarantee that a fault is undone even if the drill dies: by a record on disk and by a guard process.
+"""Undo a fault even if the drill that caused it is killed.
 
-The guard process has its own session, so that Ctrl-C does not end it. It undoes the fault when the drill has ended, or
-when the fault lasts too long, because a drill stopped by SIGSTOP does not end.
+A separate guard process undoes the fault when the drill ends, or when the fault lasts too long. The second case covers
+a drill that was stopped by SIGSTOP. The guard process has its own session, so Ctrl-C does not end it.
 """
 
 from __future__ import annotations
@@ -25,27 +25,25 @@ from strakes.control.drill_journal import announce, put_right_open
 from strakes.control.drill_undo import Undo
 from strakes.runs.store_files import store_error
 
-UNDO_LIMIT_S = 300.0  # Time limit in seconds to undo a fault. A server under repair may answer late.
-_AGAIN_S = 5.0  # Seconds between two attempts to undo a fault.
-# Seconds after the planned end of a fault, when the guard process undoes it in place of a hanging drill.
+UNDO_LIMIT_S = 300.0
+_AGAIN_S = 5.0
 _LATE_S = 5.0
-_MOST_POLL_S = 2e6  # Maximum time-out in seconds: poll(2) takes milliseconds in 32 bits.
-# Messages to the guard process. _CAUSED: the fault has begun. _TRIED: the drill failed to undo it; do not try again.
+_MOST_POLL_S = 2e6  # poll(2) takes its time-out in milliseconds as a 32-bit integer.
 _CAUSED, _TRIED = b".", b"tried"
 
 
 class Promise:
-    """Guarantee that a fault is undone, by a record on disk and a guard process that exist before the fault."""
+    """Guard process and record on disk that undo a fault if the drill is killed."""
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
-        """Record how to undo the fault, and start the guard. If this raises StrakesError, do not cause the fault.
+        """Record how to undo the fault, and start the guard process.
 
-        ``within_s``: maximum seconds from :meth:`caused` until the fault is undone, by the guard process if need be.
+        Raises StrakesError if that fails. In this case, the fault must not be caused. ``within_s``: maximum duration of
+        the fault in seconds.
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
         try:
-            # Keep the file open, because the owner of its directory may move it.
             self._journal = open_kept(self._path, os.O_RDWR)
         except OSError as error:
             raise store_error(error, self._path) from error
@@ -64,10 +62,10 @@ class Promise:
         self._tell(_CAUSED)
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
-        """Undo the fault. Return a description of the action, or "" if it was already undone or an earlier call failed.
+        """Undo the fault, and return a description of the action.
 
-        ``say``: called with a message at the first failed attempt. Raises StrakesError if the fault cannot be undone in
-        time. Then the next strakes command tries again.
+        Returns "" if the fault is already undone, or if an earlier call failed. Calls ``say`` with a message at the
+        first failed attempt. Raises StrakesError if the fault cannot be undone.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, self._journal, say)
@@ -76,12 +74,12 @@ class Promise:
             raise
 
     def leave(self) -> str:
-        """Return a message for the user: the guard process keeps trying to undo the fault when this process ends."""
+        """Return a message that the guard process continues to try to undo the fault."""
         limit = format_seconds(UNDO_LIMIT_S)
         return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 
     def close(self) -> None:
-        """Wait for the guard process to end. It undoes the fault unless :meth:`keep` has already tried."""
+        """Wait for the guard process, which undoes the fault if :meth:`keep` was never called."""
         assert self._guard.stdin is not None
         self._tell(_TRIED if self._tried else b"")
         self._guard.stdin.close()
@@ -110,7 +108,7 @@ def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
 
 
 def main() -> int:
-    """Undo the fault when the drill has ended. Return the exit status: 0 if the fault is undone, else 1."""
+    """Run the guard process. Return its exit status: 0 if the fault is undone."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     path, journal, within_s = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
@@ -118,7 +116,7 @@ def main() -> int:
         if not _wait(path, journal, within_s):
             _keep_trying(path, journal, lambda _text: None)
     except StrakesError:
-        return 1  # The next strakes command tries again and reports errors.
+        return 1
     return 0
 
 
@@ -128,7 +126,6 @@ def _wait(path: Path, journal: int, within_s: float) -> bool:
     deadline = time.monotonic() + UNDO_LIMIT_S + within_s
     while True:
         if drill.poll(1e3 * max(0.0, min(deadline - time.monotonic(), _MOST_POLL_S))):
-            # An empty read means that the drill has closed the pipe or died.
             message = os.read(sys.stdin.fileno(), len(_TRIED))
             if not message:
                 return told.endswith(_TRIED)

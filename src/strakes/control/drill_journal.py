@@ -1,7 +1,7 @@
-"""The journal of faults: a file in ``drills`` of the store for each fault that must be undone.
+"""The journal of faults: one file in the store's directory ``drills`` for each fault that must be undone.
 
-The file is written before the fault is caused. The drill undoes the fault or, if it is killed, its guard
-(``drill_guard``). If the guard is also killed or the power fails, the next strakes command undoes the fault.
+Each file is written before its fault is caused. Usually the drill undoes the fault. If the drill is killed, its guard
+process (``drill_guard``) undoes it. If the guard is killed too or the power fails, the next strakes command undoes it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
 
 _LOOK_EVERY_S = 0.5
-_MOST_BYTES = 1 << 20  # Maximum size of a journal file in bytes.
-# Commands in files of other users are not run, because they would have the rights of this user.
+_MOST_BYTES = 1 << 20
+# Do not run commands from another user's file: they would run with the rights of this user.
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A fault that is not undone yet. ``directory``: path and inode of the working directory of its drill."""
+    """Fault that must be undone. ``directory``: path and inode of the drill's working directory."""
 
     path: Path
     fault: str
@@ -47,9 +47,9 @@ def _directory(root: Path) -> Path:
 
 
 def announce(root: Path, fault: str, undo: Undo) -> Path:
-    """Record on disk how to undo a fault, and return the path of the file.
+    """Write how to undo a fault to a new file, and return the path of the file.
 
-    Raises StrakesError if the store cannot be written. In this case, do not cause the fault.
+    Raises StrakesError if the file cannot be written. In this case, the fault must not be caused.
     """
     try:
         here = {"path": os.getcwd(), "inode": _inode(os.stat("."))}
@@ -78,11 +78,10 @@ def put_right(path: Path) -> str:
 
 
 def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
-    """Undo the fault recorded in an open file, even if the file was moved or removed.
+    """Undo the fault described by an open journal file, even if the file was moved or removed.
 
-    Returns and raises the same as :func:`put_right`. An empty file records that the fault is already undone.
-    ``settle``: whether to remove the file afterwards. Without it, a lock by another process is ignored after COMMAND_S
-    seconds.
+    Returns and raises the same as :func:`put_right`. ``settle``: remove the file after success. If ``settle`` is false,
+    a lock by another process is ignored after COMMAND_S seconds.
     """
     with closing(_reopened(path, descriptor)) as own:
         _lock(own, None if settle else COMMAND_S)
@@ -105,7 +104,6 @@ def _inode(found: os.stat_result) -> str:
 
 @contextmanager
 def _in_directory(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Run the body in the working directory of the drill, or in / if that directory was replaced."""
     before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.chdir("/")
@@ -128,7 +126,7 @@ def _lock(journal: int, within_s: float | None) -> None:
 
 
 def _reopened(path: Path, descriptor: int) -> int:
-    """Open the file again, because flock(2) locks an open file, which the drill and its guard process share."""
+    """Open the file again, because processes that inherit a descriptor share its flock(2) lock."""
     with suppress(OSError):
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -157,9 +155,10 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
 
 
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
-    """Undo the faults of ended drills, newest first. Yield each fault, the action, and the error or "".
+    """Undo the faults of drills that have ended, newest first.
 
-    ``known_dead``: skip drills on other hosts and in other containers, which may still run.
+    Yields each fault with a description of the action or, after a failure, with the error. ``known_dead``: skip drills
+    on other hosts and in other containers, because they may still run.
     """
     lives = ("dead",) if known_dead else ("dead", "elsewhere")
     for pending in reversed(all_pending(root)):
@@ -171,7 +170,7 @@ def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, 
 
 
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
-    """Undo the faults of killed drills, and report each by ``say``. Every command calls this first."""
+    """Undo the faults of killed drills. Call ``say`` with a report of each."""
     for pending, done, error in try_all(root, known_dead=True):
         outcome = f"; done now: {done}" if done else f", and undoing it now failed: {error}"
         if done or error:

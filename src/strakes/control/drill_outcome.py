@@ -24,18 +24,18 @@ from strakes.runs.messages import LoggedOperation
 from strakes.targets.calls import RefusedError, call
 from strakes.targets.description import Interruption, TargetRecovery
 
-_WORD = 1 << 64  # Modulus of arithmetic on words of 8 bytes.
-_FILE = re.compile(r"f(\d+)\.(\d+)")  # Name of a file that a client wrote: fRANK.NUMBER.
-READ_S = 300.0  # Time limit in seconds for reading the files.
+_WORD = 1 << 64  # Modulus for unsigned integers of 8 bytes.
+_FILE = re.compile(r"f(\d+)\.(\d+)")
+READ_S = 300.0
 
 FileKey = tuple[int, int]
 
 
 def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier: str) -> dict[FileKey, str]:
-    """Return the SHA-256 of every file that a phase writes. ``directory``: path as passed to the engine.
+    """Return the expected SHA-256 of every file that a phase writes.
 
-    Each rank writes a stream of 8-byte words; word i is base + i x step (docs/reference/engine.md). File k has the
-    bytes k x ``file_bytes`` to (k + 1) x ``file_bytes`` of its rank's stream. ``file_bytes`` is a multiple of 8.
+    The files of a rank are consecutive parts of a stream of 8-byte words. Word i is base + i x step
+    (docs/reference/engine.md). ``directory``: path as passed to the engine.
     """
     salt = _fnv(os.fsencode(directory) + b"/" + identifier.encode())
     sums = {}
@@ -52,10 +52,7 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
 
 
 def read_back(directory: str, limit_s: float) -> dict[FileKey, str]:
-    """Return the SHA-256 of the files of all clients. Raises MeasurementError if their directory cannot be read.
-
-    A child process reads the files, because it can be abandoned if it hangs. Files that it cannot read are left out.
-    """
+    """Return the SHA-256 of the clients' readable files. Raises MeasurementError if the directory is unreadable."""
     try:
         sums = call("sums", directory, "*.probe", limit_s=limit_s)
     except RefusedError as error:
@@ -72,7 +69,7 @@ def _fnv(text: bytes) -> int:
 
 
 def _splitmix(state: int) -> tuple[int, int]:
-    """Return the next state of the generator splitmix64 and its output (Vigna 2014)."""
+    """Return the next state and output of the generator splitmix64 (Vigna 2014)."""
     state = (state + 0x9E3779B97F4A7C15) % _WORD
     mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % _WORD
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % _WORD
@@ -80,9 +77,9 @@ def _splitmix(state: int) -> tuple[int, int]:
 
 
 def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until_s: float) -> dict[int, float]:
-    """Return rank -> due time of the first operation that had not ended at ``until_s``.
+    """Return rank -> due time of the rank's first operation that was not complete at ``until_s``.
 
-    As in the engine (docs/reference/engine.md), the first operations of all ranks are spread evenly over one interval.
+    The engine spreads the first operations of all ranks evenly over one interval (docs/reference/engine.md).
     """
     last = {operation.rank: operation for operation in sorted(log, key=lambda operation: operation.number)}
     due: dict[int, float] = {}
@@ -91,7 +88,6 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
         ahead = (last[rank].number if rank in last else -1) + 1 - known.number + (rank - known.rank) / plan.ranks
         due_s = known.due_s + ahead / phase.rate_per_s
         left = rank not in last or last[rank].number + 1 < phase.operations_per_rank()
-        # The engine stopped a rank whose last operation ended after ``until_s``, so none of its operations is pending.
         if left and due_s < until_s and (rank not in last or last[rank].ended_s < until_s):
             due[rank] = due_s
     return due
@@ -101,11 +97,10 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
 class DrillOutcome:
     """The outcome of a drill.
 
-    ``lost``: number of acknowledged files that are missing or have wrong contents. ``damaged``: number of acknowledged
-    files with wrong contents. ``read``: whether the files could be read back. ``unanswered``: number of files that
-    exist although their creation returned an error. ``repeated``: number of operations repeated after a lost reply.
-    ``errors``: error -> count. ``lacking``: how the servers still differ from their state before the fault.
-    ``interruptions``: periods in which targets were unavailable, as recorded by the file system.
+    ``lost``: number of acknowledged files that are missing or damaged. ``damaged``: number of acknowledged files with
+    wrong contents. ``read``: whether the files could be read back. ``unanswered``: number of existing files whose
+    creation returned an error. ``repeated``: number of creations that were sent again after a lost reply. ``lacking``:
+    text on how the servers differ from their state before the fault.
     """
 
     line: Timeline
@@ -134,10 +129,10 @@ def outcome_of(
     waiting: Mapping[int, float] = MappingProxyType({}),
     until_s: float = 0.0,
 ) -> DrillOutcome:
-    """Return the outcome of a drill. ``expected``, ``read``: SHA-256 of the planned files and of the files found.
+    """Return the outcome of a drill.
 
-    If ``read`` is None, the files could not be read back, and none counts as lost. ``waiting``: the result of
-    :func:`pending` for ``until_s``.
+    ``expected``, ``read``: SHA-256 of the planned files and of the files found. If ``read`` is None, no file counts as
+    lost. ``waiting``: rank -> due time of an operation that is pending at ``until_s``.
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()
@@ -159,7 +154,7 @@ def outcome_of(
         lost=len(acknowledged - found.keys()) + len(damaged),
         damaged=len(damaged),
         unanswered=len(failed & found.keys()),
-        # One client creates each name once. If the name already exists, the reply to the first attempt was lost.
+        # EEXIST for a unique name means that an earlier attempt succeeded and its reply was lost.
         repeated=errors["EEXIST"],
         read=read is not None,
         errors=dict(errors),

@@ -24,13 +24,13 @@ from strakes.lab.ha_programs import ONLY, START
 from strakes.stats.interval import Interval, median, median_interval
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
-_CLIENTS_END_S = 30.0  # Maximum seconds for the clients to end. Each may wait for one more answer.
-_CLIENTS, _RATE_PER_S = 4, 10.0  # Number of clients, and records per second of each.
-_WORK_S = 2.0  # Seconds of work before a fault, and again after it.
-_WATCH_S = 5.0  # Seconds to watch after a fault that must have no effect.
-_ANSWER_S = 600.0  # Maximum seconds until the next answer to a client.
+_CLIENTS_END_S = 30.0
+_CLIENTS, _RATE_PER_S = 4, 10.0
+_WORK_S = 2.0
+_WATCH_S = 5.0
+_ANSWER_S = 600.0
 
-# Fault -> summary, and function that causes it. Arguments: the two servers, and the name of the serving node.
+# Fault -> (description, function that causes it). The function gets the servers and the name of the serving node.
 PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
     POWER_OFF: ("the BMC cuts the power of the node that serves", lambda pair, node: pair.power(node, "off")),
     CUT_ONE: ("the first heartbeat link is cut", lambda pair, _node: pair.set_links("down", "0")),
@@ -46,8 +46,8 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
 class FaultTrial:
     """The outcome of one fault on the two servers.
 
-    ``switched_off``: fenced node -> seconds from the fault to the request to its BMC. ``outage_s``: longest wait of a
-    client, or None if a client got no more answers. ``told``: number of alerts after the fault.
+    ``switched_off``: fenced node -> seconds from the fault until its BMC is asked to cut the power. ``outage_s``:
+    longest wait of a client, or None if a client never got an answer again. ``told``: number of alerts.
     """
 
     fault: str
@@ -105,8 +105,6 @@ def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
 
 
 class _Clients:
-    """Clients that work while the ``with`` body runs. Their output is a file, because a full pipe would block them."""
-
     def __init__(self, pair: Pair) -> None:
         self._run = secrets.token_hex(3)
         self._command = pair.clients(self._run, _CLIENTS, _RATE_PER_S)
@@ -182,10 +180,10 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Return fenced node -> seconds from the fault to the request that its BMC cut the power.
+    """Return fenced node -> seconds from the fault until its BMC was asked to cut the power.
 
-    After a power cut, Pacemaker may send several requests; the last one before it reports the node as off counts. After
-    other faults, the first request counts.
+    For the fault ``power-off``, the last request before the reported success counts. For other faults, the first
+    request counts.
     """
     if fault != POWER_OFF:
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}
@@ -197,7 +195,7 @@ def switched_off(
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of times in seconds. ``interval``: its confidence interval, or None with too few times."""
+    """Median of times in seconds. ``interval``: its confidence interval, or None if there are too few times."""
 
     median_s: float
     interval: Interval | None
@@ -205,9 +203,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class TrialRow:
-    """A summary of all trials of one fault.
+    """Summary of all trials of one fault.
 
-    ``powered_off`` is None if no node was fenced. ``outage`` is None if a client got no more answers in some trial.
+    ``powered_off``: None if no node was fenced. ``outage``: None if a client got no more answers in some trial.
     """
 
     fault: str
@@ -225,9 +223,9 @@ class TrialRow:
 def run_trials(
     lab: str, pair: Pair, faults: Sequence[str], repeat: int, root: Path, say: Callable[[str], None]
 ) -> tuple[FaultTrial, ...]:
-    """Run all faults ``repeat`` times. The servers are repaired after each fault, even if strakes is killed.
+    """Cause each fault ``repeat`` times. Repair the servers each time, even if strakes is killed.
 
-    ``root``: store that has the journal of faults. Raises MeasurementError if the servers do not answer in time.
+    ``root``: directory of the store. Raises MeasurementError if the servers do not answer in time.
     """
     done = []
     for round_number in range(1, repeat + 1):
@@ -248,7 +246,7 @@ def run_trials(
 
 
 def rows(trials: Sequence[FaultTrial]) -> tuple[TrialRow, ...]:
-    """Return a row for each fault, in the order of the first trials."""
+    """Return one summary row per fault, in the order of the first trials."""
     listed = []
     for fault in dict.fromkeys(trial.fault for trial in trials):
         own = [trial for trial in trials if trial.fault == fault]

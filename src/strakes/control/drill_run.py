@@ -38,28 +38,26 @@ from strakes.targets.description import Interruption, TargetRecovery
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace, sweep
 
-# Seconds beyond the planned duration until a drill is stopped, unless the fault allows more (``back_within_s``).
 _PATIENCE_S = 600.0
-_MOST_NAMED = 10  # Maximum number of hanging clients in an error message, whose length grows in proportion.
-_FILE_BYTES = 4096  # Bytes per file that clients write.
-_WATCHER_S = 30.0  # Maximum seconds for the threads that watch the servers to end.
-_LOOK_EVERY_S = 0.5  # Seconds between two readings of the connections. Lustre keeps the last 16 changes per target.
-# Maximum seconds after an interrupt to undo the fault and to read back the files. The second number is for hanging
-# clients: the engine needs most of the 24 s after which strakes.cli.apart kills this process.
+_MOST_NAMED = 10  # Maximum number of clients named in an error message. The message grows in proportion.
+_FILE_BYTES = 4096
+_WATCHER_S = 30.0
+_LOOK_EVERY_S = 0.5  # Lustre keeps the last 16 changes of each target's connection, so read them often.
+# Seconds to finish after an interrupt, without and with hanging clients. strakes.cli.apart kills this process 24 s
+# after the interrupt, and the engine needs most of that time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
-# Seconds of waiting for clients or servers until the first message about it, and between later messages.
 _SILENT_S, _REMIND_S = 10.0, 30.0
-_WHOLE_SECONDS_S = 1.0  # Resolution in seconds of the times in the history of connections.
+_WHOLE_SECONDS_S = 1.0  # Lustre records the times of connections in whole seconds.
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Drill:
-    """The parameters of a drill.
+    """Parameters of a drill.
 
-    ``sessions``: whether each client is a libcephfs session instead of a thread that uses the mount. ``servers``:
-    access to the servers, to read their counters.
+    ``sessions``: each client is a libcephfs session, not a thread that uses the mount. ``servers``: access to the
+    servers, to read their counters.
     """
 
     directory: Path
@@ -71,7 +69,7 @@ class Drill:
 
     @property
     def text(self) -> str:
-        """Return a text that describes the clients' work."""
+        """Return a description of the clients' work."""
         rate = f"{self.rate_per_s:g} files a second from each for {self.timing.seconds:g} s"
         return f"{kind_of_clients(self.plan)}: {rate}, in {self.directory}"
 
@@ -87,8 +85,8 @@ def play(
 ) -> DrillOutcome:
     """Run a drill and return its outcome.
 
-    ``show``: called with the outcome even if the clients hang or the user interrupts the drill. ``root``: store that
-    has the journal of faults. Raises MeasurementError if the fault cannot be caused, or if the clients do not start.
+    Calls ``show`` with the outcome, even if clients hang or the user interrupts the drill. ``root``: directory of the
+    store. Raises MeasurementError if the fault cannot be caused, or if the clients do not start.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -105,13 +103,13 @@ def play(
 
 
 class ClientsHang(MeasurementError):
-    """Error for clients that still hang after the drill has undone the fault, or has tried to."""
+    """Error: clients still hang at the end of a drill."""
 
     hang = True
 
 
 class DrillInterrupted(KeyboardInterrupt):
-    """The user interrupted a drill. ``not_undone``: why the fault is not undone, or "". ``hang``: clients hang."""
+    """Interrupt of a drill. ``not_undone``: reason why the fault is not undone. ``hang``: whether clients hang."""
 
     def __init__(self, not_undone: str, *, hang: bool) -> None:
         super().__init__()
@@ -133,10 +131,10 @@ def perform(
     servers: Servers | None = None,
     show: Callable[[DrillOutcome], None] = lambda _outcome: None,
 ) -> tuple[PlanResult, DrillOutcome]:
-    """Run a drill, and return the result of the plan and the outcome. The files remain in ``workspace/name``.
+    """Run a drill, and return the engine's result and the outcome. Leave the files in ``workspace/name``.
 
-    Raises ClientsHang if the clients do not end within the recovery time of the fault, DrillInterrupted after an
-    interrupt. ``show`` gets the outcome before these errors as well, if the fault was caused.
+    Raises ClientsHang if clients do not end in time, and DrillInterrupted after an interrupt. If the fault was caused,
+    ``show`` is called before either error.
     """
     from strakes.targets.ceph_tool import inside
 
@@ -153,7 +151,6 @@ def perform(
             hang = result.ended == "limit" or bool(result.errors)
         finally:
             until_s = min(engine.cancelled_unix_s, time.time())
-            # If end() raises, for example at a second Ctrl-C, the guard process undoes the fault.
             stroke.end(_INTERRUPTED_HANG_S if hang else _INTERRUPTED_S)
         hang |= stroke.gave_up
         if stroke.failure is not None and not hang:
@@ -171,7 +168,6 @@ def perform(
         files, unread = (None, "") if hang else _files(stroke, workspace / name)
         expected: dict[FileKey, str] = {}
         if files is not None:
-            # The expected contents depend on the path as passed to the engine.
             place = inside(workspace).directory if plan.inside_ceph() else workspace
             expected = expected_sums(plan, phase, place, name)
         outcome = outcome_of(
@@ -189,7 +185,6 @@ def perform(
         outcome = replace(outcome, interruptions=connections.interruptions())
         show(outcome)
     if stroke.interrupted:
-        # If the files cannot be read while the fault lasts, the file system probably hangs.
         silent = outcome is not None and not outcome.read and bool(stroke.not_undone)
         raise DrillInterrupted(stroke.not_undone, hang=hang or silent)
     if hang:
@@ -200,10 +195,9 @@ def perform(
 
 
 class ConnectionWatch:
-    """Watch this client's connections to storage targets, if the file system records their changes."""
+    """Monitor of this client's connections to storage targets."""
 
     def __init__(self, directory: Path, servers: Servers | None = None) -> None:
-        """Read the connections before the drill. Raises StrakesError if ``directory`` is not a directory."""
         self._target = detect(directory, servers)
         self._began_unix_s = time.time()
         self._known = set(self._target.connection_changes())
@@ -211,7 +205,7 @@ class ConnectionWatch:
         self._status = {name: recovery.status for name, recovery in self._recovered.items()}
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report changes of connections and recoveries to ``seen``, until ``stop`` is set and once more after that."""
+        """Report changes of connections and recoveries to ``seen`` until ``stop`` is set."""
         looked_s = time.time()
         over = False
         while not over:
@@ -225,7 +219,6 @@ class ConnectionWatch:
             for change in changes:
                 if change not in self._known:
                     self._known.add(change)
-                    # The file system records whole seconds. The change also occurred after the previous reading.
                     at_s = min(max(change.unix_s, looked_s), change.unix_s + _WHOLE_SECONDS_S)
                     seen(Moment(at_s, f"connection to {change.target}", change.state))
             looked_s = now_s
@@ -235,16 +228,16 @@ class ConnectionWatch:
                     seen(Moment(time.time(), recovery.target, recovery.status))
 
     def silent(self) -> str:
-        """Return a text on the targets that do not answer this client, or ""."""
+        """Return a text about the targets that do not answer this client, or ""."""
         return " ".join(server.sentence(name) for name, server in (self._target.lost_servers() or {}).items())
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the interruptions since the start of the drill: targets unavailable to this mount, or evictions."""
+        """Return the interruptions of this client's access to targets since the start of the drill."""
         since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
         return tuple(each for each in self._target.interruptions() if (each.ended_unix_s or now_s) > since_s)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recoveries of targets since the start of the drill, as far as their servers answer."""
+        """Return the recoveries of targets since the start of the drill."""
         now = self._target.recoveries()
         return tuple(recovery for recovery in now if recovery != self._recovered.get(recovery.target))
 
@@ -299,7 +292,8 @@ class _Stroke:
             self._ended.wait(within_s if self.interrupted else None)
         except KeyboardInterrupt:
             self.interrupted = True
-            # Wait for the command that causes the fault. If it ended after the undoing, the fault would stay.
+            # Wait for the command that causes the fault. Otherwise, the undoing could come first, and the fault would
+            # stay.
             self._caused.wait()
         if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()
@@ -324,11 +318,9 @@ class _Stroke:
             self._caused.set()
         if self._promise is None:
             return
-        # If the fault could not be caused completely, undo it immediately.
         if self.struck:
             self._stop.wait(self._timing.undone_within_s)
         self._undo(self._promise)
-        # Clients that are still blocked at the time limit count as hanging.
         struck_s = self.struck[0].at_s if self.struck else time.time()
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
         if self._stop.wait(clients_left_s):
@@ -446,9 +438,9 @@ def _nothing(result: PlanResult) -> MeasurementError:
 
 
 class DrillVisit:
-    """Callable that measures one combination of settings in a study by a drill.
+    """Function object that runs a drill for one combination of settings in a study.
 
-    ``make_fault``: returns a new fault for a directory. ``root``: store that has the journal of faults.
+    ``make_fault``: returns a new fault for a directory. ``root``: directory of the store.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Actions that undo faults. Each is written to disk before its fault is caused, so that any process can do it."""
+"""Actions that undo faults. Each action is on disk before its fault is caused, so that another process can do it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from strakes.lab.ha_pair import Pair
 from strakes.lab.manager import status
 from strakes.targets.command import Runner, run
 
-COMMAND_S = 120.0  # Maximum seconds for a command, and again for its effect.
+COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
 
 
 class Undo(ABC):
-    """An action that undoes one fault. It can be repeated without harm."""
+    """Action that undoes a fault. Repeating it does no harm."""
 
     words: ClassVar[str] = ""
 
@@ -38,7 +38,7 @@ class Undo(ABC):
 
     @abstractmethod
     def do(self, ask: Runner = run) -> str:
-        """Undo the fault. Return a text on the parts that were not needed, or "".
+        """Undo the fault. Return a text about any part that was not necessary, or "".
 
         Raises StrakesError if the fault could not be undone.
         """
@@ -46,7 +46,7 @@ class Undo(ABC):
 
 @dataclass(frozen=True)
 class RunCommand(Undo):
-    """Run ``argv``, then repeat the command ``look``, if given, until its output contains ``answer``."""
+    """Run ``argv``. If ``look`` is given, then repeat ``look`` until its output contains ``answer``."""
 
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()
@@ -77,10 +77,10 @@ class RunCommand(Undo):
 
 @dataclass(frozen=True)
 class MountTargets(Undo):
-    """Mount Lustre targets again, unless another server has mounted them. Mounting a target twice destroys it.
+    """Mount Lustre targets again, except targets that another server has mounted.
 
-    ``names``, ``mounts``: targets, and the command line to mount each. ``here``, ``elsewhere``: command lines that show
-    the mounts of the usual server, and of other servers.
+    Two mounts of one target destroy it. ``mounts``: command line that mounts each target in ``names``. ``here``,
+    ``elsewhere``: command lines that print the mounts of the usual server and of the other servers.
     """
 
     names: tuple[str, ...]
@@ -96,8 +96,7 @@ class MountTargets(Undo):
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.
 
-        Raises MeasurementError for the first failure, after all targets were tried. If another server does not answer,
-        it may have mounted a target. This is also a failure, unless the usual server has mounted all remaining targets.
+        Raises MeasurementError if a mount fails, or if another server does not answer and may have mounted a target.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []
@@ -121,7 +120,7 @@ class MountTargets(Undo):
                 RunCommand(tuple(shlex.split(mount))).do(ask)
             except StrakesError as error:
                 failures[name] = error
-        # mount fails for a target that is already mounted, for example by an earlier attempt.
+        # mount(8) fails if the target is already mounted.
         mounted = self._mounted(self.here, ask) if failures else set()
         if still := [failures[name] for name in failures if name not in mounted]:
             raise still[0]

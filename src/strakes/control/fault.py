@@ -50,38 +50,35 @@ class Fault(ABC):
 
     text: str
     undo: Undo | None
-    # Maximum seconds for the recovery of the servers after the fault is undone.
+    # Maximum seconds for the servers to recover after the fault is undone.
     back_within_s: ClassVar[float] = 90.0
 
     def level(self) -> None:  # noqa: B027 - most faults do not need it
-        """Prepare the servers, so that all drills of a series start from the same state, such as an empty journal."""
+        """Give all drills of a series the same initial state, such as an empty journal."""
 
     def require_serves(self, directory: Path) -> None:  # noqa: B027 - most faults know no cluster
-        """Raise BadInputError if the servers with the fault do not serve this directory."""
+        """Raise BadInputError if the servers that the fault affects do not serve this directory."""
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
-        """Cause the fault. Return the actions with their times. Raises StrakesError if the fault cannot be caused."""
+        """Cause the fault, and return the actions with their times. Raises StrakesError if that fails."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
-        """Report changes of the servers' states to ``seen``, until ``stop`` is set and once more after that.
-
-        A thread of the drill calls this method.
-        """
+        """Call ``seen`` for each change of a server's state until ``stop`` is set. Runs in a thread of the drill."""
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return how each server recovered. The drill calls this method when all clients have ended."""
+        """Return how each server recovered. Called after all clients have ended."""
         return ()
 
     def lacking(self) -> str:
-        """Return a text on how the servers differ from their state before the drill, or ""."""
+        """Return a text that describes how the servers differ from their state before the drill, or ""."""
         return ""
 
 
 class OneCommand(Fault):
-    """A fault caused by one command, ``_strike``.
+    """Fault caused by the command ``_strike``.
 
-    The command ``_status``, if given, is then repeated until its output contains ``_answer``.
+    If ``_status`` is given, this command is repeated until its output contains ``_answer``.
     """
 
     _strike: tuple[str, ...]
@@ -90,7 +87,6 @@ class OneCommand(Fault):
     _run: Runner
 
     def strike(self) -> tuple[Moment, ...]:
-        """Run the command, and return its start and end. Raises MeasurementError with its output if it fails."""
         began = time.time()
         RunCommand(self._strike, self._status, self._answer).do(self._run)
         done = Moment(time.time(), "drill", "the command has ended")
@@ -98,7 +94,7 @@ class OneCommand(Fault):
 
 
 class CommandFault(OneCommand):
-    """The command of ``--fault-command``, undone by ``--restore-command``."""
+    """Fault caused by the command of ``--fault-command`` and undone by the command of ``--restore-command``."""
 
     def __init__(self, ask: Ask) -> None:
         self._run = run
@@ -124,8 +120,8 @@ class PowerOff(OneCommand):
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
-        # fence_ipmilan is not used, because it shows the password on a command line; ipmitool reads it from its file.
-        # All BMCs support cipher suite 3. Older ones lack suite 17, the default of newer releases of ipmitool.
+        # fence_ipmilan would show the password on a command line; ipmitool reads it from a file. Cipher suite 3: older
+        # BMCs do not support suite 17, the default of newer releases of ipmitool.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")

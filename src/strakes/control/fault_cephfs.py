@@ -26,14 +26,14 @@ from strakes.targets.command import run
 from strakes.targets.description import TargetRecovery
 
 _LOOK_EVERY_S = 0.1
-_FLUSH_S = 120.0  # Maximum seconds to flush a journal.
+_FLUSH_S = 120.0
 _ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
 _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
 
 
 @dataclass(frozen=True)
 class CephDaemon:
-    """A metadata server as the monitors describe it. ``rank``: -1 for a standby."""
+    """Metadata server as listed by the monitors. ``rank``: -1 for a standby."""
 
     name: str
     state: str
@@ -41,9 +41,9 @@ class CephDaemon:
 
 
 class MetadataServerFault(Fault):
-    """A fault of the metadata server with rank 0.
+    """Fault of the metadata server with rank 0.
 
-    Raises BadInputError without a standby server, and EnvironmentLacksError if the monitors do not answer.
+    Raises BadInputError if there is no standby server, and EnvironmentLacksError if the monitors do not answer.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -64,7 +64,7 @@ class MetadataServerFault(Fault):
         self._counted: dict[str, tuple[int | None, int | None]] = {}
 
     def level(self) -> None:
-        """Flush the journal, so that the server that takes over replays the same (empty) journal in all drills."""
+        """Flush the journal, so that the new server replays an empty journal in every drill."""
         words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
         done = run(words, _FLUSH_S)
         if done.status != 0:
@@ -84,7 +84,7 @@ class MetadataServerFault(Fault):
                         if server != known.get(name):
                             self._changes.append((at_s, server))
                             if server.state == _ACTIVE:
-                                # Read the counters now: clients that disconnect later are no longer counted.
+                                # The number of sessions falls when clients disconnect, so read it now.
                                 self._counted[name] = self._ask(name)
                             rank = f", rank {server.rank}" if server.rank >= 0 else ""
                             seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
@@ -93,7 +93,6 @@ class MetadataServerFault(Fault):
             seen(Moment(time.time(), "drill", f"the monitors cannot be queried: {error}"))
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recovery of each server that took over a rank. Only servers of a lab give their counters."""
         recoveries = []
         for name, (sessions, replayed) in self._counted.items():
             steps = [

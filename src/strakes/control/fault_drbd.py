@@ -43,7 +43,7 @@ class DisconnectPeer(OneCommand):
     remedy: ClassVar[str] = "connect"
 
     def __init__(self, ask: Ask, run_one: Runner = run, states: Path = Path("/proc/drbd")) -> None:
-        """Read the state of the device. Raises BadInputError unless its copies are equal and this node is primary."""
+        """Read the state of the device. Raises BadInputError if its copies differ or this node is not primary."""
         self._run, self._states = run_one, states
         source = mount_of(ask.directory).source
         found = re.fullmatch(r"/dev/drbd(\d+)", source)
@@ -104,7 +104,7 @@ class DisconnectPeer(OneCommand):
 
 
 class DiscardPeer(DisconnectPeer):
-    """Discard the peer's whole copy: it receives all blocks again, like a replaced disk."""
+    """Discard the peer's whole copy, so that the peer receives all blocks again, like a replaced disk."""
 
     cause = "invalidate-remote"
     remedy = ""

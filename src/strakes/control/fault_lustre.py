@@ -23,9 +23,9 @@ from strakes.targets.lustre_tool import is_target_of
 from strakes.targets.mountinfo import unescape
 from strakes.targets.registry import detect
 
-# Options in /proc/mounts that a new mount must repeat. All others are stored on the disk of the target.
+# Options in /proc/mounts that the next mount must repeat. The target's disk stores all other options.
 _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
-# Start order of targets: all need the management server, and data targets need the metadata targets.
+# Lustre needs the management server (MGS) first, then the metadata targets, then the data targets.
 _STARTS = ("MGS", "MDT", "OST")
 # States of a systemd unit that is running or changing state.
 _AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
@@ -53,7 +53,7 @@ class MountedTarget:
 
 
 def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
-    """Return the targets in a server's /proc/mounts, in start order.
+    """Return the targets in a server's /proc/mounts, in the order in which Lustre starts them.
 
     >>> line = "/dev/vdd /mnt/mdt1 lustre rw,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0"
     >>> mounted_targets(line)[0].mount_unless_mounted
@@ -100,7 +100,7 @@ class UnmountTarget(_LustreFault):
             raise BadInputError(what, where=name, remedy=remedy)
         if not _NETWORK.match(where[name]):
             what, why = f"the server of {name} is unknown", "this client is not connected to the server"
-            remedy = "Wait until the target serves this client again: strakes target DIR."
+            remedy = "Wait until the target serves this client again. To check: strakes target DIR"
             raise EnvironmentLacksError(what, where=where[name] or "no address", why=why, remedy=remedy)
         self.host = host_of(where[name])
         if self.host != THIS_NODE and ask.servers is None:
@@ -108,7 +108,6 @@ class UnmountTarget(_LustreFault):
             raise BadInputError(what, where=self.host, remedy=f"Give a command that reaches the server: {remedy}")
         self._servers = ask.servers
         states = self._run(self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")).stdout
-        # Pacemaker also manages the server while it is starting or stopping.
         if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
             why = "Pacemaker would start the stopped target on another server, and both could mount the disk"
             remedy = "Use the faults node-standby, node-fence and resource-fail."
@@ -178,7 +177,7 @@ class StopServices(UnmountTarget):
 
 
 class CutClient(_LustreFault):
-    """Drop all messages from the servers to this client by LNet rules. Other networks are not affected."""
+    """Drop all Lustre messages from the servers to this client by LNet rules."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
@@ -186,13 +185,12 @@ class CutClient(_LustreFault):
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
             raise BadInputError("no common network with the Lustre servers", where=str(ask.directory), why=why)
-        # Messages from a remote network arrive through a router at an address in a network of this client.
+        # Messages from a remote LNet network arrive by a router, so their destination is a network of this client.
         own = list[str]()
         with suppress(StrakesError):
             own = _networks(LIST_NIDS.ask(self._run))
         rules = [f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in own or [source]]
         strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
-        # Remove all other rules even if one cannot be removed.
         removals = [f"lctl net_drop_del {rule} || failed=1" for rule in rules]
         self._strike = ("sh", "-c", strike)
         self.undo = RunCommand(("sh", "-c", "; ".join(["failed=0", *removals, "exit $failed"])))

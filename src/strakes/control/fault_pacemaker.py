@@ -30,13 +30,12 @@ from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
 _PLACE = re.compile(r" on [^,]*")
-# Attributes of crm_mon for nodes that are neither simply online nor offline.
 _TROUBLES = ("unclean", "pending", "standby", "maintenance")
 
 
 @dataclass(frozen=True)
 class View:
-    """The contents of one output of crm_mon: states of nodes and resources, and completed fencing actions."""
+    """Nodes, resources and completed fencing actions in one output of crm_mon."""
 
     nodes: dict[str, str]
     resources: dict[str, str]
@@ -51,9 +50,9 @@ class View:
         yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
 
     def unlike(self, before: View) -> list[str]:
-        """Return the nodes and resources whose state differs from an earlier view.
+        """Return the nodes and resources whose state has changed since ``before``.
 
-        The node of a resource is ignored, because the cluster chooses it.
+        A move of a resource to another node is not a change, because the cluster chooses the node.
         """
 
         def states(view: View, resource: str) -> list[str]:
@@ -83,7 +82,7 @@ def view_of(text: str) -> View:
 
 
 class PacemakerFault(OneCommand):
-    """A fault of a Pacemaker cluster. ``cause``, ``remedy``: commands that cause and undo it.
+    """Fault of a Pacemaker cluster. ``cause``, ``remedy``: commands that cause and undo the fault.
 
     Raises BadInputError for a node that is not in the cluster, and EnvironmentLacksError if the cluster does not
     answer.
@@ -161,10 +160,10 @@ def _addresses_of(cib: Cib) -> list[str]:
 
 
 def is_served(cib: Cib, mount: Mount) -> bool:
-    """Return whether a cluster may serve a mount. False means that another server certainly does.
+    """Return False if a mount certainly belongs to a server outside the cluster, else True.
 
-    A local mount must be a file system resource of the cluster. The server of a remote mount must be an address or a
-    node of the cluster, if the addresses are known. For Lustre, any Lustre target is enough, because a CIB has no NIDs.
+    A local mount must be a resource of the cluster. The server of a remote mount must be a node of the cluster, as far
+    as addresses are known. For Lustre, any Lustre resource is enough, because a CIB contains no NIDs.
     """
     if not mount.remote:
         return mount.mount_point in {one.mount_point for one in cib.services if one.is_mount}
@@ -199,7 +198,7 @@ class FenceNode(PacemakerFault):
 
 
 class FailResource(PacemakerFault):
-    """Report a failure of a resource: the cluster recovers the resource on the same or another node."""
+    """Report a failure of a resource, which the cluster then recovers on the same or another node."""
 
     cause = "crm_resource --fail --resource {resource} --node {node}"
     remedy = "crm_resource --cleanup --resource {resource} --node {node}"

@@ -17,7 +17,7 @@ COMMAND = "command"
 
 
 class FaultEntry(NamedTuple):
-    """One kind of fault. ``takes``: fields of ``Ask`` that it uses in addition to the directory."""
+    """Kind of fault. ``takes``: fields of ``Ask`` that the fault uses in addition to the directory."""
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]
@@ -52,10 +52,9 @@ FAULTS: Mapping[str, FaultEntry] = {
 
 
 def make_fault(name: str, ask: Ask) -> Fault:
-    """Return a new fault by its name.
+    """Return a new fault of the kind ``name``.
 
-    Raises BadInputError for an unknown name, for options that the fault does not use, and if the fault cannot be
-    caused.
+    Raises BadInputError for an unknown name, for an option that the fault does not use, and if the fault is impossible.
     """
     if name not in FAULTS:
         raise BadInputError(f"no fault {name!r}", remedy=did_you_mean(name, FAULTS))

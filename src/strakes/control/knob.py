@@ -1,7 +1,7 @@
 """Knobs: settings of a file system, of its servers or of the kernel, and their valid values.
 
-``catalogue/*.toml`` has all knobs. A key at the top of a file is the default for all knobs in the file. In this
-default, ``{name}`` stands for the name of the knob.
+All knobs are in ``catalogue/*.toml``. A key at the top of a file is the default for all of its knobs. In a default,
+``{name}`` stands for the name of the knob.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# Where a knob is set. "cluster": on any client, and the file system stores it for all servers or clients.
+# Where a knob is set. A knob of the "cluster" is set on any client and stored by the file system.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# Format from which a value is read: only the value, a list with the value in brackets, or output of a tool.
+# Format from which a value is read. "brackets": a list with the current value in brackets.
 Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
 
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
@@ -28,11 +28,11 @@ _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 @dataclass(frozen=True)
 class Knob:
-    """An entry of the catalogue. ``least``, ``most``: limits of the value.
+    """Entry of the catalogue of settings.
 
-    A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset`` (removes the value). For
-    ``by_hand``, strakes only describes the change. ``in_force``: command that shows the values that servers use.
-    ``adjusts``: how the system alters values. ``not_from``: a value from which no change is possible, and the reason.
+    A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset``. ``by_hand``: instructions
+    for a knob that strakes does not change. ``in_force``: command that prints the values that servers use. ``adjusts``:
+    how the system alters values. ``not_from``: a value from which no change is possible, and the reason.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Knob:
 
     @property
     def changeable(self) -> bool:
-        """Return whether strakes can change the knob: it is not set by hand, and needs no restart of servers."""
+        """Return whether strakes can change the knob without a restart of servers."""
         return not self.by_hand and not self.restart
 
     @property
@@ -90,7 +90,7 @@ class Knob:
         return f"at least {least}" if least else f"at most {most}" if most else ""
 
     def parse(self, value: str | float) -> str:
-        """Return the value in the spelling of the system. Raises BadInputError if it is not a valid value.
+        """Return a value as the system spells it. Raises BadInputError if it is not a valid value.
 
         >>> Knob("x", (), "", "bytes", "client", "", least=4096).parse("64KiB")
         '65536'
@@ -113,7 +113,7 @@ class Knob:
         return canonical
 
     def canonical(self, text: str) -> str:
-        """Return a value in canonical spelling, for comparisons. Text that cannot be parsed as a value is unchanged."""
+        """Return a number in canonical spelling, so that equal values compare equal. Return other text unchanged."""
         if self.kind == "bytes" and not text.lstrip("-").isdecimal():
             try:
                 return str(parse_bytes(text))
@@ -153,9 +153,8 @@ def _number(text: str) -> float | None:
     return number if abs(number) < 1e300 else None
 
 
-# Placeholders ({device}) in files and commands. knob_bindings.py fills them in for a file system.
+# Placeholders in files and commands, such as {device}. knob_bindings.py replaces them.
 PLACEHOLDERS = ("device", "bdi", "instance", "file_system", "ceph", "volume")
-# Fields on how strakes reads and changes a knob. Knobs that are changed by hand have none of them.
 _COMMANDS = ("file", "read", "write", "unset", "in_force", "answer")
 
 
@@ -172,7 +171,7 @@ def catalogue() -> tuple[Knob, ...]:
 
 
 def load(text: str, name: str) -> tuple[Knob, ...]:
-    """Return the knobs in one file. Raises BadInputError that names the file and the knob."""
+    """Return the knobs in one file. Raises BadInputError if an entry is invalid."""
     knobs: list[Knob] = []
     knob = ""
     try:
@@ -195,7 +194,7 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
 
 
 def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:
-    """Return the knob with this name. Raises BadInputError that suggests similar names."""
+    """Return the knob with this name. If there is none, raise BadInputError with similar names."""
     from difflib import get_close_matches
 
     known = {knob.name: knob for knob in (catalogue() if knobs is None else knobs)}

@@ -1,4 +1,4 @@
-"""Find the places of knobs on a file system: fill devices, mounts and servers into the commands of the catalogue."""
+"""Find where a file system stores its knobs: fill its devices, mounts and servers into the catalogue's commands."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
-# Maximum number of concurrent queries, and maximum seconds for the queries to all servers. With the preceding
-# description of the file system (10 s), ``strakes knobs`` ends within 30 s.
+# Limits for the queries to all servers: number at a time, and seconds. ``strakes knobs`` must end within 30 s.
 _AT_ONCE = 64
 _SERVERS_S = 12.0
 
 
 class ServerUnreadError(EnvironmentLacksError):
-    """The setting of a server could not be read. ``everywhere``: whether no server could be read."""
+    """Error: the setting of a server could not be read. ``everywhere``: whether no server could be read."""
 
     everywhere = False
 
 
 def remembering(run: Runner, servers: Servers | None = None) -> Runner:
-    """Return a runner that caches the output of each command, because many knobs need the same output.
+    """Return a runner that caches the output of each command.
 
-    A server that once did not answer is not queried again. The time for all servers together is limited.
+    A server that has not answered is not queried again. The total time for all servers is limited.
     """
     known: dict[tuple[str, ...], Completed] = {}
     silent: dict[tuple[str, ...], StrakesError] = {}
@@ -66,14 +65,14 @@ def remembering(run: Runner, servers: Servers | None = None) -> Runner:
 
 
 class Bindings:
-    """Facts about one file system for placeholders in commands, each determined on first use."""
+    """Properties of one file system, which replace the placeholders of commands."""
 
     def __init__(self, target: Target, run: Runner | None = None) -> None:
         self.target = target
         self._run = run or target.run
 
     def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
-        """Return all places of the knob. Raises BadInputError if it has none, StrakesError if a look-up fails."""
+        """Return all places of the knob. Raises BadInputError if there is none, and StrakesError if a query fails."""
         if knob.by_hand:
             raise BadInputError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
         if knob.file:
@@ -128,7 +127,6 @@ class Bindings:
         """Return a command of the catalogue, with its placeholders filled in."""
         out: list[str] = []
         for word in words:
-            # The options for a connection to a Ceph cluster can be several words or none.
             out += self._ceph if word == "{ceph}" else (self._text(knob, word),)
         return tuple(out)
 
@@ -167,7 +165,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # The read-ahead of a file system on one disk is a setting of the disk, which is listed under its own name.
+        # The read-ahead of a disk is a separate knob.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 
@@ -193,7 +191,7 @@ def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
 
 
 def reason(error: StrakesError) -> str:
-    """Return a short text on why a knob has no value. It names the server that could not be read."""
+    """Return a short reason why a knob has no value."""
     if isinstance(error, ServerUnreadError):
         return f"server {error.where}: {error.why}"
     return error.why or error.what

@@ -1,4 +1,4 @@
-"""Read and change knobs. Each change is journaled first, and only values that strakes set are restored."""
+"""Read, change and restore knobs. Each change is recorded in a journal before it is made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strakes.control.knob_restore import Restored, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.target import Target
 
-# Only one thread restores settings: the main thread or, if that is blocked, the watchdog.
+# Both the main thread and the watchdog can restore settings.
 _restoring = threading.Lock()
 
 Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
@@ -29,9 +29,9 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 @dataclass(frozen=True)
 class Reading:
-    """Values of a tuning parameter by place, such as a server. None: the parameter is not set there.
+    """Values of a knob: place, such as a server -> value, or None if the knob is not set there.
 
-    ``why``: reason why a place or value is missing. ``unread``: the error of a server that could not be read.
+    ``why``: reason for missing values. ``unread``: error of a server that could not be read.
     """
 
     knob: Knob
@@ -41,14 +41,14 @@ class Reading:
 
     @property
     def value(self) -> str | None:
-        """Return the value if all places have the same one, else None."""
+        """Return the value if it is the same in all places, else None."""
         different = set(self.values.values())
         return different.pop() if len(different) == 1 else None
 
 
 @dataclass(frozen=True)
 class Effective:
-    """The values of a knob after a change, by place and, if daemons show them, by daemon (``in_force``)."""
+    """Values of a knob after a change. ``in_force``: daemon -> value that the daemon uses."""
 
     knob: Knob
     wanted: str
@@ -57,7 +57,7 @@ class Effective:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return a text for each place or daemon whose value differs from the wanted one."""
+        """Return a text for each place or daemon whose value is not the wanted one."""
         knob, cause = self.knob, "the daemon's own configuration or one of its options takes precedence"
         found = [(f"{name} is", value, knob.adjusts) for name, value in self.values.items()]
         found += [(f"{name} uses", value, cause) for name, value in self.in_force.items()]
@@ -69,13 +69,13 @@ class Effective:
 
 
 class Change(dict[str, Effective]):
-    """Name of a setting -> its values after the change. ``restored``: results of restoring the settings."""
+    """Results of a change: name of a setting -> its values. ``restored``: results of restoring the settings."""
 
     restored: tuple[Restored, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return a text for each place or daemon whose value differs from the wanted one."""
+        """Return a text for each place or daemon whose value is not the wanted one."""
         return tuple(remark for effective in self.values() for remark in effective.remarks)
 
 
@@ -104,11 +104,11 @@ def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
 
 @contextmanager
 def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
-    """Change knobs while the ``with`` body runs, and restore them afterwards, even if the body raises.
+    """Change knobs while the ``with`` body runs, and restore them afterwards.
 
-    Yields the values after the change, which may differ from the wanted ones. Before any change, raises BadInputError
-    for invalid values and for knobs that strakes does not change. At the end, raises MeasurementError if a value cannot
-    be restored. Values that somebody else changed meanwhile stay, and ``restored`` says so.
+    Yields the values after the change. Raises BadInputError before any change if a value is invalid or a knob cannot be
+    changed. Raises MeasurementError at the end if a value cannot be restored. A value that somebody else has changed
+    meanwhile is not restored.
     """
     root = store or default_root()
     with _journaled(target, root, _plan(target, values)) as (journal, change):
@@ -124,9 +124,9 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
 
 
 def set_values(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Change:
-    """Change knobs until ``strakes knobs restore``.
+    """Change knobs until ``strakes knobs restore`` is called.
 
-    If a change fails, the preceding changes are undone and the error is raised.
+    If one change fails, the earlier changes are undone and the error is raised.
     """
     with _journaled(target, store or default_root(), _plan(target, values)) as (journal, change):
         journal.note("held")
@@ -200,9 +200,9 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     ask = target.run
     before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:
-        what = f"{knob.name} cannot be changed while it is {before}"
+        what = f"{knob.name} cannot be changed while its value is {before}"
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
-    # Also journal a knob that already has the wanted value, so that no other command changes it meanwhile.
+    # Also record a knob that already has the wanted value, so that no other command changes it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)
     try:
@@ -218,7 +218,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
 
 
 def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
-    """Return daemon -> value that it uses. Empty if daemons do not show their values."""
+    """Return daemon -> value that it uses. The result is empty if daemons do not report their values."""
     if not knob.in_force:
         return {}
     try:

@@ -1,7 +1,7 @@
-"""Records of changed settings, so that runs with different stores do not change the same setting of a machine.
+"""Records of changed settings on this machine. They prevent two stores from changing the same setting.
 
-The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart of the machine removes them,
-and resets the settings. A record reserves a setting as long as the journal that it names exists.
+The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart of the machine removes the
+records and resets the settings. A record is valid as long as its journal exists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_BYTES = 65536
 
 @dataclass(frozen=True)
 class KnobRecord:
-    """A changed setting: its place and original value, and the process and store that changed it."""
+    """Record of a changed setting: place, original value, and the process and store that changed it."""
 
     store: str
     journal: str
@@ -38,9 +38,9 @@ class KnobRecord:
 
 
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, target: str = "") -> None:
-    """Record that ``store`` changes a setting. Do nothing without write permission for the directory.
+    """Record that ``store`` changes a setting. Do nothing if the directory is not writable.
 
-    Raises BadInputError if a change of the setting by another store is not restored, EnvironmentLacksError if the
+    Raises BadInputError if another store has changed the setting and not restored it, and EnvironmentLacksError if the
     record cannot be written.
     """
     path = _file(place)
@@ -51,8 +51,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal that seems missing may be inside a container. A setting with its original value may be changed
-            # anyway.
+            # A journal that is not visible here may be inside a container.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host
@@ -74,7 +73,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
 
 
 def give_back(place: KnobPlace, store: Path) -> None:
-    """Remove the record by ``store`` of a setting that is restored or kept."""
+    """Remove the record of a setting that ``store`` has changed."""
     path = _file(place)
     with suppress(OSError), _locked(path):
         if _read(path).get("store") == os.path.abspath(store):
@@ -84,7 +83,7 @@ def give_back(place: KnobPlace, store: Path) -> None:
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
     """Return the records of a store, and the errors of damaged records of any store.
 
-    Records that another user may have written are left out, because strakes acts on records.
+    Files that other users can write are skipped, because strakes runs commands from them.
     """
     found: list[KnobRecord] = []
     errors: list[StrakesError] = []

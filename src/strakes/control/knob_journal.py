@@ -1,6 +1,6 @@
-"""Journals of changed knobs: a file in ``knobs`` of the store for each set of changes that is not restored.
+"""Journals of changed settings: one file in the store's directory ``knobs`` for each set of changes to be undone.
 
-A line is on the disk before the change that it announces.
+Each change is recorded on disk before it is made.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 
-# Results of restoring a setting. unchanged: it already had the old value. changed by others: it had a value that
-# strakes did not set, which stays. gone: it no longer exists. kept: the user keeps the value that strakes set.
+# Results of restoring a setting. "unchanged": it already had the old value. "changed by others": strakes had not set
+# its present value. "gone": it no longer exists. "kept": the user keeps the new value.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
-# Kinds of lines in a journal. will, did: written before and after a setting is changed. held: keep the changes until
-# ``strakes knobs restore``. tried: an attempt to restore the settings failed for some of them.
+# Kinds of lines. "will" and "did": before and after a change. "held": keep the changes until ``strakes knobs restore``.
+# "tried": some settings could not be restored.
 Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
 
 
-# elsewhere: on another host or in another container, whose processes are not visible here.
+# "elsewhere": on another host or in another container.
 Life = Literal["alive", "dead", "elsewhere"]
 
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that owns a journal. ``started`` is in clock ticks since boot (proc_pid_stat(5))."""
+    """Process that writes a journal. ``started``: clock ticks since boot (proc_pid_stat(5))."""
 
     host: str
     boot: str
@@ -51,12 +51,12 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> Self:
-        """Return the current process."""
+        """Return the record of the current process."""
         pid = os.getpid()
         return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
 
     def life(self) -> Life:
-        """Return whether the process is alive, dead, or on another host or in another container."""
+        """Return "alive", "dead" or "elsewhere" (on another host or in another container)."""
         if self.host != socket.gethostname():
             return "elsewhere"
         if self.boot != boot_id():
@@ -80,9 +80,9 @@ class DamagedJournalError(BadInputError):
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A change of one setting.
+    """Change of one setting.
 
-    ``known``: whether ``effective`` (the value after the change) was recorded. ``outcome``: "" until undone.
+    ``effective``: value after the change, if ``known``. ``outcome``: "" until the change is undone.
     """
 
     number: int
@@ -115,11 +115,11 @@ class JournalState:
 
     @property
     def open_entries(self) -> tuple[JournalEntry, ...]:
-        """Return the changes of settings that still have to be undone."""
+        """Return the changes that are not undone yet."""
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return whether the writer of the journal is alive (it locks the file), dead, or on another host."""
+        """Return whether the process that writes the journal is alive, dead or elsewhere."""
         if not self.owner.this_boot:
             return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
         return "alive" if _is_locked(self.path) else "dead"
@@ -132,7 +132,7 @@ def directory(root: Path) -> Path:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Hold the lock of all journals in the body: one process at a time creates, closes and compares them."""
+    """Lock all journals of a store while the ``with`` body runs."""
     place = directory(root)
     try:
         make_directory(place)
@@ -145,7 +145,7 @@ def locked(root: Path) -> Iterator[None]:
 
 
 class KnobJournal:
-    """A journal that this process writes. Its file is locked until :meth:`release` or :meth:`close`."""
+    """Journal that this process writes. The file is locked until :meth:`release` or :meth:`close`."""
 
     def __init__(self, root: Path, path: Path, file: AppendFile) -> None:
         self.root = root
@@ -193,7 +193,7 @@ class KnobJournal:
         return journal
 
     def will(self, place: KnobPlace, before: str | None, wanted: str | None) -> int:
-        """Record a planned change and return its number. Raises BadInputError if another command holds the setting."""
+        """Record a planned change, and return its number. Raises BadInputError if another process uses the setting."""
         with locked(self.root):
             self._refuse_conflict(place)
             self._last += 1
@@ -201,17 +201,17 @@ class KnobJournal:
         return self._last
 
     def note(self, kind: Kind, **fields: object) -> None:
-        """Append a line, and wait until it is on the disk. Raises StrakesError."""
+        """Append a line and flush it to disk. Raises StrakesError if that fails."""
         self._file.append({"is": kind, **fields})
 
     def close(self) -> None:
-        """Remove the journal. All of its changes must be undone."""
+        """Remove the journal, after all of its changes are undone."""
         with locked(self.root):
             _remove(self.path)
         self.release()
 
     def release(self) -> None:
-        """Stop writing, and unlock the file. Open changes stay in the journal."""
+        """Unlock and close the file. Changes that are not undone remain in it."""
         if not self._released:
             self._released = True
             self._file.close()
@@ -222,7 +222,7 @@ class KnobJournal:
             if isinstance(error, DamagedJournalError):
                 raise error
         for state in states:
-            # A setting kept until ``strakes knobs restore`` may be changed again. The last change is undone first.
+            # A setting that is changed until ``strakes knobs restore`` may be changed again.
             if state.path == self.path or state.held:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
@@ -237,7 +237,7 @@ class KnobJournal:
 
 
 def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
-    """Return the journals, oldest first, and the errors about unreadable ones."""
+    """Return the readable journals, oldest first, and the errors of the others."""
     states, errors = [], []
     for path in _files(root):
         try:
@@ -314,13 +314,12 @@ def _files(root: Path) -> list[Path]:
 
 
 def sweep(root: Path) -> None:
-    """Remove incomplete journals, and journals of killed processes without changes that must still be undone."""
+    """Remove incomplete journals, and journals of killed processes that contain nothing to undo."""
     with locked(root):
         _sweep(root)
 
 
 def _sweep(root: Path) -> None:
-    # The caller holds the lock of all journals, so no process is creating one.
     for torn in directory(root).glob(".new-*"):
         remove_kept(torn)
     for path in _files(root):

@@ -1,4 +1,4 @@
-"""Places of knobs: a place is a file, parameter or option that can be read, written and restored."""
+"""Places where settings are stored: files, parameters and options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
 def plain(text: str, pattern: str = "") -> str:
-    """Return the text without surrounding white space, or the first group of ``pattern`` in it.
+    """Return the text without surrounding white space. With ``pattern``, return only its first group.
 
     >>> plain("users: 10\\nmax_cached_mb: 983\\n", r"^max_cached_mb: (\\d+)$")
     '983'
@@ -95,7 +95,7 @@ class PlaceGoneError(MeasurementError):
 
 @dataclass(frozen=True)
 class KnobPlace:
-    """Place that stores a setting. ``name``: for messages. ``host``, ``servers`` (command template): for servers."""
+    """Place where a setting is stored. ``host``: its server. ``servers``: template of commands on servers."""
 
     knob: str
     name: str
@@ -110,7 +110,7 @@ class KnobPlace:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return a key that identifies the setting, whichever command reads it."""
+        """Return a key that identifies the setting."""
         words = self.read_words if self.answer != "lctl" else ()
         return (self.host, self.file, self.name if not self.file else "", words)
 
@@ -140,7 +140,7 @@ class KnobPlace:
         return plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:
-        """Write a value. The system may adjust it. Raises StrakesError if the system refuses it."""
+        """Write a value, which the system may adjust. Raises StrakesError if the system refuses it."""
         if self.file:
             try:
                 write_kernel_file(Path(self.file), f"{value or ''}\n")

@@ -1,4 +1,4 @@
-"""Restore the old values of knobs. A value that somebody else changed meanwhile stays."""
+"""Restore the old values of knobs, except of knobs that somebody else has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
-# Seconds to wait for a command that changes a setting, before it is killed. Only a dead server takes so long.
 _COMMANDS_END_S = 20.0
-_TICK_S = 0.05  # Seconds between checks whether a command still runs.
-_AGAIN_S = 300.0  # Minimum seconds between automatic attempts to restore a journal. ``knobs restore`` always tries.
+_TICK_S = 0.05
+_AGAIN_S = 300.0  # Minimum seconds between automatic attempts to restore a journal.
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,12 @@ class Restored:
 
     @property
     def done(self) -> bool:
-        """Return whether the change needs no further attempt to restore the setting."""
+        """Return whether no further attempt to restore the setting is needed."""
         return self.outcome not in ("not put back", "in use")
 
     @property
     def good(self) -> bool:
-        """Return whether the old value is restored, the user keeps the new one, or the setting is gone."""
+        """Return whether the setting was restored, is kept by the user, or no longer exists."""
         return self.outcome in ("restored", "unchanged", "gone", "kept")
 
     def __str__(self) -> str:
@@ -58,10 +57,10 @@ class Restored:
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
-    """Restore all changes of ended processes and of ``strakes knobs set``, newest first, those without journal last.
+    """Restore the changes of ended processes and of ``strakes knobs set``, newest first.
 
-    ``target``: only restore changes for this directory. ``keep``: close the journals without restoring values. Changes
-    of running processes stay.
+    Settings whose journal is lost come last. ``target``: restore only changes for this directory. ``keep``: close the
+    journals without restoring values.
     """
     sweep(root)
     done: list[Restored] = []
@@ -79,9 +78,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 
 def lost(root: Path) -> list[KnobRecord]:
-    """Return the records of changed settings of a store whose journals are gone."""
-    # A change is in a journal before it is in a record. Read the records first, so that the journals contain all of
-    # them.
+    """Return the records of changed settings whose journal is lost."""
+    # Read the records first: a change enters its journal before its record.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in found if record.place.key not in known]
@@ -119,7 +117,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
-        # The process of the journal may have ended between the restoration of a value and the removal of its record.
+        # A killed process may have restored a value without removing the record.
         for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
             _give_back_closed(root, place)
         return settle(root, journal, keep=keep, ask=ask)
@@ -136,13 +134,13 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Restore or keep all changed settings in a journal, last change first. Remove the journal if none is left."""
+    """Restore or keep all changed settings in a journal, last change first. Remove the journal if no change is left."""
     states, _ = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:
         return []
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
-    # The journal may be an outdated copy. The record of the setting has the value before the oldest open change.
+    # Prefer the original value in the record, because the journal may be an outdated copy.
     older = {entry.place.key for each in states if each.id < state.id for entry in each.open_entries}
     original = {record.place.key: record.before for record in records(root)[0] if record.place.key not in older}
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
@@ -196,7 +194,6 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     place.write(entry.before, ask)
     now = place.read(ask)
     if now != entry.before:
-        # Record this value, so that the next attempt recognises it as a value set by strakes.
         journal.note("did", number=entry.number, effective=now)
         why = f"the system adjusted {shown(entry.before)} to {shown(now)}"
         return _outcome(journal.path.stem, entry, "not put back", now, why)
@@ -229,7 +226,7 @@ def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None,
 
 
 def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
-    """Restore changes of killed processes, as every command does first. Reports by ``say``. Raises StrakesError."""
+    """Restore the settings that killed processes have changed. Call ``say`` with a report."""
     sweep(root)
     states, errors = open_journals(root)
     for error in errors:
@@ -248,5 +245,5 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
 
 
 def shown(value: str | None) -> str:
-    """Return a value as text. None means that the setting has its default."""
+    """Return a value as text, with "default" for None."""
     return "default" if value is None else value

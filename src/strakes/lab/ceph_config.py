@@ -1,4 +1,4 @@
-"""Write the ceph.conf and the keys of a CephFS lab (only loopback, fast failure detection). Start its S3 gateway."""
+"""Write ceph.conf and the keys of a CephFS lab, and start its S3 gateway."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strakes.lab.options import LabOptions, check_ids, limits, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite, rendered
 
-# Seconds between two checks of beacons by Ceph's monitors (mon_tick_interval). Ceph allows no shorter time.
+# Interval at which Ceph's monitors check beacons (mon_tick_interval). Ceph allows no shorter one.
 MONITOR_TICK_S = 1.0
 MONITOR = "mon.a"
 
@@ -64,7 +64,7 @@ class CephOptions(LabOptions):
 
     @property
     def placement_groups(self) -> int:
-        """Number of placement groups of a pool: a power of two, 16 to 32 per object store, to spread objects evenly."""
+        """Number of placement groups of a pool: a power of two, 16 to 32 per object store."""
         return min(256, 1 << (16 * self.osds * self.pool_size - 1).bit_length())
 
 
@@ -77,7 +77,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # A monitor checks beacons once per tick. It replaces no server if its last tick is older than grace - interval.
+    # A monitor replaces no server while its own last tick is older than beacon_grace - beacon_interval.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         why = f"--beacon-grace must exceed --beacon-interval by {MONITOR_TICK_S:g} s (the monitors' tick) or more"
         remedy = f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s."
@@ -96,7 +96,7 @@ def config_text(
 
 
 def keyring_text(options: CephOptions) -> str:
-    """Return a keyring with a new key for each daemon and for client.admin. One user runs all, so each may do all."""
+    """Return a keyring with a new key for each daemon and for client.admin. All keys give all rights."""
     names = [f"osd.{number}" for number in range(options.osds)] + [f"mds.{name}" for name in options.metadata_servers]
     names += ["mon.", "client.admin", "mgr.x", *([GATEWAY] if options.s3 else [])]
     # Ceph's CryptoKey: type (1: AES), creation time in seconds and nanoseconds, length in bytes, key.
@@ -107,7 +107,7 @@ def keyring_text(options: CephOptions) -> str:
 
 _KEY_BYTES = 16  # AES with 128 bits, the only type of key in Ceph 16.
 GATEWAY = "client.rgw.a"
-# File with the S3 keys, which therefore never appear on a command line.
+# File of the S3 keys, so that they never appear on a command line.
 KEYS = "s3.env"
 GATEWAY_PACKAGES = table("radosgw radosgw, radosgw radosgw-admin, curl curl")
 

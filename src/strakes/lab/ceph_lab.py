@@ -36,7 +36,7 @@ from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
-# The only module of ceph-mgr that is loaded, for "ceph fs status". All modules together take 300 MiB of memory.
+# Only this module of ceph-mgr is loaded, for "ceph fs status". All modules need 300 MiB of memory.
 _MODULE = "status"
 
 
@@ -162,7 +162,7 @@ class CephLab(Lab[CephOptions]):
                 up = monitors.command("osd stat")["num_up_osds"]
                 return "" if up >= self.options.osds else f"{up} of {self.options.osds} object stores are up"
 
-            # Ceph moves the first objects of a pool if object stores (OSDs) come up later, so wait for all of them.
+            # If an object store starts later, Ceph moves the first objects of a pool, so wait for all stores.
             self.site.wait_until("the object stores", lacking_stores)
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)

@@ -1,6 +1,6 @@
-"""Control groups that limit a lab's servers to a share of a processor, or their devices to operations per second.
+"""Control groups of a lab, which limit its servers' use of processors and devices.
 
-With cgroup version 1, the limit of a device applies to all processes; with version 2, only to those of one group.
+With cgroup version 1, the limit of a device applies to all processes. With version 2, it applies to one group.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Period of CPU quotas in microseconds. A shorter period makes the pauses of a limited server shorter, but the kernel
-# accepts no quota below 1 ms, and options allow 5 %.
+# The shortest possible period of CPU quotas: the kernel accepts no quota below 1 ms, and the smallest option is 5 %.
 _PERIOD_US = 20_000
 _PATIENCE_S = 5.0
 
@@ -49,7 +48,7 @@ def hierarchy_of(controller: str) -> Group | None:
 
 
 def require(controller: str, wanted: str) -> Group:
-    """Return the root group of a controller. Raises EnvironmentLacksError, which names the option ``wanted``."""
+    """Return the root group of a controller. Raises EnvironmentLacksError if the option ``wanted`` is impossible."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
         why = "this needs root" if hierarchy else f"no control group with the controller {controller} is writable"
@@ -73,7 +72,7 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the control group for a limit on a device. With version 1, this is the root group."""
+    """Return the control group for a device's limit. In version 1, this is the root group."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 
@@ -93,7 +92,7 @@ def limit_iops(device: str, operations: int, group: Group) -> None:
     if group.version == 2:
         write_kernel_file(group.path / "io.max", f"{device} riops={operations} wiops={operations}")
         return
-    # The root group of version 1 also covers journal writes and write-back by the kernel.
+    # In version 1, the limit also covers journal writes and write-back by the kernel.
     for direction in ("read", "write"):
         write_kernel_file(group.path / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
@@ -116,7 +115,7 @@ def release_groups(lab_id: str) -> None:
 
 
 def remove_groups(lab_id: str) -> tuple[str, ...]:
-    """Remove the control groups of a lab whose processes have ended. Return a text for each that remains."""
+    """Remove a lab's control groups after its processes have ended. Return a text for each remaining group."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         left = []

@@ -1,4 +1,4 @@
-"""Loop devices of a lab on sparse files, each with a file system and an optional limit of I/O operations per second."""
+"""Loop devices of a lab. Each has a file system and an optional limit of I/O operations per second."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ from strakes.targets.mountinfo import mounts_of
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
 _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # From linux/loop.h.
-# Seconds after which a busy loop device is also unmounted in other mount namespaces.
 _SOON_S = 1.0
 
 
 @dataclass(frozen=True)
 class Device:
-    """A block device. ``iops``: its maximum number of reads, and of writes, per second for the processes of ``group``.
+    """A block device. ``iops``: maximum reads, and maximum writes, per second by processes of ``group``.
 
     ``lower``: major:minor of the loop device that the kernel limits.
     """
@@ -43,7 +42,7 @@ class Device:
     group: Group | None = None
 
     def slow_down(self, server: int = 0) -> None:
-        """Apply the IOPS limit, if there is one. ``server``: process id of the server to limit."""
+        """Apply the IOPS limit, if there is one. ``server``: id of the process to limit."""
         if self.iops and self.group:
             if server:
                 self.group.join(server)
@@ -51,7 +50,7 @@ class Device:
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
-    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: option that reduces the need."""
+    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: option that sets the size."""
     place = directory
     while not place.exists():
         place = place.parent
@@ -73,7 +72,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. With ``iops``, add a second one on top, whose statistics include queueing."""
+    """Attach a loop device to ``file``. With ``iops``, attach another one on top, whose statistics include queueing."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"
@@ -88,7 +87,7 @@ def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -
 
 
 def loops_below(directory: Path) -> tuple[str, ...]:
-    """Return the loop devices (loop3) on files in a directory, first those on top of other loop devices."""
+    """Return the names of the loop devices on files in a directory, upper devices first."""
     backing = _backing_files()
     lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/") and _is_on(loop, file)]
     upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]
@@ -96,7 +95,7 @@ def loops_below(directory: Path) -> tuple[str, ...]:
 
 
 def release_limits(directory: Path) -> None:
-    """Lift the IOPS limits of a lab's devices in the root group of version 1, so that pending requests end."""
+    """Remove the IOPS limits of a lab's devices in version 1 of cgroup, so that pending requests end."""
     root = hierarchy_of("blkio")
     if root is None or root.version != 1:
         return
@@ -124,7 +123,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
 
 
 def _attach(site: LabSite, file: Path) -> Path:
-    # With direct I/O, reads of a loop device bypass the page cache of its file, so that the IOPS limit applies.
+    # Direct I/O bypasses the page cache of the file, so that the IOPS limit applies to reads.
     for extra in (["--direct-io=on"], []):
         done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)
         if done.status == 0:
@@ -138,7 +137,7 @@ def _attach(site: LabSite, file: Path) -> Path:
 
 
 def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
-    # A new mount namespace starts with copies of all mounts, also of those of a lab.
+    # A new mount namespace starts with copies of all mounts, including those of labs.
     devices = {f"/dev/{loop}" for loop in loops}
     seen = {os.stat("/proc/self/ns/mnt").st_ino}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
@@ -151,7 +150,7 @@ def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
             seen.add(number)
             for mount in reversed(mounts):
                 if mount.source in devices:
-                    # umount(8) reads /proc/self, so run it in the pid namespace to which the mounted /proc belongs.
+                    # umount(8) reads /proc/self, so enter the pid namespace to which the mounted /proc belongs.
                     enter = ["nsenter", f"--mount={namespace}", f"--pid=/proc/{pid}/ns/pid_for_children"]
                     run([*enter, "umount", "--no-canonicalize", "--", mount.mount_point], limit_s=_COMMAND_S)
 
@@ -182,7 +181,7 @@ PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 
 class BrickLab(Lab[OptionsT]):
-    """A lab of servers in a private network. Each server has its own device with XFS, a brick."""
+    """A lab of servers in a private network. Each server has its own device with XFS, called a brick."""
 
     _network: LabNetwork
     _bricks: Mapping[int, tuple[Device, Path]]

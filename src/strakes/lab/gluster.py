@@ -15,7 +15,7 @@ from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
 VOLUME = "strakes"
-# Path that is compiled into GlusterFS -> directory of the lab that is mounted there for its daemons.
+# Path compiled into GlusterFS -> directory of the lab that its daemons see there.
 _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
 
 
@@ -56,7 +56,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self._make_volume()
         log = self.site.directory / "log/client.log"
         where = ("-s", self._network.server, f"--volfile-id={VOLUME}", self.site.mount_point)
-        # Any local user can connect and write files that belong to root, hence nosuid and nodev.
+        # Any local user can connect and create files of root, so mount with nosuid and nodev.
         self.start_client(
             "glusterfs", "--no-daemon", "--fuse-mountopts=nosuid,nodev", "-l", log, "-L", "WARNING", *where
         )

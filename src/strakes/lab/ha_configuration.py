@@ -1,4 +1,4 @@
-"""Cluster configuration of the lab "ha": a plan of ``strakes failover``, changed for namespaces or virtual machines."""
+"""Cluster configuration of the lab "ha", adapted from a plan of ``strakes failover``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from strakes.lab.site import rendered
 
 NODES = ("a", "b")
 WEBHOOK = "webhook-address"
-# Time-out in seconds of Pacemaker's agents on a User-mode Linux machine. The first start of a fence agent takes longer
-# there than Pacemaker's default of 20 s, because it reads a hundred files.
+# Time-out of Pacemaker's agents on a User-mode Linux machine. The first start of a fence agent takes longer there than
+# Pacemaker's default of 20 s.
 _MACHINE_TIMEOUT_S = 300
-# Fencing delay in seconds that decides a fencing race between two nodes, which notice cut links within 1 s.
+# Head start of one node in a fencing race. Both nodes notice cut links within 1 s.
 _NAMESPACE_DELAY_S = 3
 
 
@@ -28,7 +28,7 @@ def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: s
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
-    """Return the Pacemaker configuration (CIB) of a plan for namespaces, with a dummy resource instead of DRBD."""
+    """Return the cluster's CIB for namespaces, with a dummy resource instead of DRBD."""
     root = _planned_cib(planned, directory)
     for primitive in root.iter("primitive"):
         if primitive.get("type") == "drbd":
@@ -42,13 +42,13 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
     for member in list(group):
         group.remove(member)
     _add_service(group, directory, journal, "5s")
-    # By default, a starting Pacemaker node waits 20 s for an existing coordinator (DC).
+    # A starting Pacemaker node waits for an existing coordinator (DC), by default for 20 s.
     _set_properties(root, {"dc-deadtime": "4s"})
     return Xml.tostring(root, encoding="unicode")
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:
-    """Return the Pacemaker configuration (CIB) of a plan for virtual machines, with longer time-outs."""
+    """Return the cluster's CIB for virtual machines, with longer time-outs."""
     root = _planned_cib(planned, directory)
     _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "120s")
     for operation in root.iter("op"):
@@ -74,7 +74,7 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
             _set(primitive, "cipher", "3")  # ipmi_sim supports no newer cipher suite.
             _set(primitive, "power_wait", "1")
     for alert in root.iter("alert"):
-        # The plan has the alert programs in /etc, but a lab does not write there.
+        # The plan has the alert programs in /etc, where a lab does not write.
         alert.set("path", str(directory / str(alert.get("id"))))
     return root
 

@@ -20,7 +20,7 @@ from strakes.lab.process import run
 from strakes.lab.site import READY_LIMIT_S, LabSite
 
 ADMIN = "10.9.0.100"
-# Directories that each node has for itself. Their contents survive a power cut.
+# Directories of which each node has its own copy. A power cut does not erase them.
 DISKS = (
     "etc/corosync/uidgid.d",
     "var/lib/corosync",
@@ -33,7 +33,6 @@ class Namespaces:
     """Two nodes as namespaces of this machine, without DRBD. ``program``: script that starts and controls the nodes."""
 
     program = "namespaces.sh"
-    # Seconds between two queries of Pacemaker's state.
     look_every_s = 0.2
     ready_limit_s = READY_LIMIT_S
 
@@ -78,17 +77,16 @@ class Namespaces:
 MACHINE_PACKAGES = table("user-mode-linux linux.uml, gcc cc, drbd-utils drbdadm, e2fsprogs mkfs.ext4, kmod modprobe")
 _MODULES = ("overlay", "drbd", "hmac")
 _KERNELS = Path("/usr/lib/uml/modules")
-# Sizes in bytes of a machine's disks, which are sparse files. The study replication-cost writes 100,000 files (1 GiB).
+# Sizes of a machine's sparse disk files. The study replication-cost writes 1 GiB.
 _SIZES = {"own": 256 * MIB, "replicated": GIB, "plain": GIB}
-# Number of inodes of a disk. ext4's default of 65,536 is too small for the 100,000 files of the study replication-cost.
+# ext4's default of 65,536 inodes is too small for the study replication-cost, which creates 100,000 files.
 _INODES = 262_144
-# nodiscard: DRBD counts discarded blocks as written, and would copy all of them after a power cut. prezeroed:
-# otherwise, the kernel zeroes inode tables later, and DRBD sends 64 MiB. -b 1024: with blocks of 4,096 bytes, DRBD
-# sends 29 kB instead of 9 kB for a synced file.
+# nodiscard: DRBD would copy discarded blocks after a power cut. prezeroed: the kernel would zero inode tables later,
+# and DRBD would send 64 MiB. -b 1024: with larger blocks, DRBD would send 29 kB instead of 9 kB for a synced file.
 _MAKE = f"mkfs.ext4 -q -b 1024 -N {_INODES} -E nodiscard,assume_storage_prezeroed=1"
 _COMMAND_S = 300.0
-# Time-outs of DRBD (the first two in tenths of a second, the others in seconds). With its defaults, an answer that
-# takes more than 0.5 s, as on a busy machine, ends the connection.
+# Time-outs of DRBD. The first two are in tenths of a second, the others in seconds. With the defaults, an answer that
+# takes more than 0.5 s ends the connection, which happens on a busy machine.
 _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
 # Fast resynchronisation of DRBD after a power cut (about 40 MiB).
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
@@ -100,7 +98,7 @@ class Machines(Namespaces):
 
     program = "machines.sh"
     look_every_s = 2.0
-    # Time limit in seconds for the start of both machines: 20 s on an idle host, but much longer at a load of 40.
+    # Both machines start in 20 s on an idle host, but need much longer at a load of 40.
     ready_limit_s = 900.0
 
     @classmethod
@@ -112,7 +110,7 @@ class Machines(Namespaces):
             raise EnvironmentLacksError(what, where="/dev/net/tun", why=why, remedy=remedy)
 
     def plan(self) -> Cluster:
-        # On a busy machine, a healthy node may be silent for some seconds, so Corosync's token time is 5 s.
+        # A healthy node on a busy machine may be silent for some seconds, so Corosync's token time is 5 s.
         return cluster(self.site.directory, 5.0, device="/dev/vdb", mount=JOURNAL, drbd="8.4")
 
     def cib(self, planned: Cluster) -> str:

@@ -19,14 +19,14 @@ from strakes.targets.command import Completed
 _ASK_S = 30.0
 _COMMAND_S = 60.0
 _TICK_S = 0.2
-# Seconds to wait for a fencing under way: Pacemaker's time-out and a second attempt.
+# Time for a fencing: Pacemaker's time-out and a second attempt.
 _FENCING_S = 240.0
 _ROLES = ("Started", "Promoted", "Unpromoted")
 
 
 @dataclass(frozen=True)
 class Button:
-    """A command that the BMC of a node received. ``what``: its text, such as ``set power 0``."""
+    """Command that the BMC of a node received. ``what``: text of the command, such as ``set power 0``."""
 
     at_s: float
     node: str
@@ -43,7 +43,7 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a lab "ha". ``facts``: commands and addresses. Its methods raise MeasurementError."""
+    """The two servers of a lab "ha". ``facts``: commands and addresses. The methods raise MeasurementError."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -67,14 +67,14 @@ class Pair:
 
     def signal_service(self, node: str, name: str) -> None:
         """Send a signal to the process of the journal service on a node. After STOP, its connections stay open."""
-        # NULs separate the words in /proc/PID/cmdline; grep cannot match across them. [n] excludes this shell itself.
+        # /proc/PID/cmdline separates words by NULs, across which grep cannot match. [n] excludes this shell itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[n]ode.py journal'"
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
     def restore(self) -> None:
-        """Connect all links, continue the service, and switch on nodes whose fencing is over."""
+        """Repair links, service and power. A node that is being fenced is switched on afterwards."""
         self.set_links("up")
         for node in self.nodes:
             if self.has_power(node):
@@ -84,17 +84,16 @@ class Pair:
             time.sleep(self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
-        # A node that is switched on before its BMC has confirmed a fencing delays the fencing and the take-over.
+        # Switching a node on too early delays its fencing and the take-over.
         all_on = True
         for node in self.nodes:
-            # A node loses its power before the cluster reports the end of the fencing, so query the power first.
             if self.has_power(node):
                 continue
             statuses = [status for name in self.nodes if (status := self._status(name)) is not None]
             if not late and any(is_being_fenced(status, node) for status in statuses):
                 all_on = False
             else:
-                # A second command to the BMC would start the node twice, so wait until the power is on.
+                # A second command would start the node twice, so wait until the power is on.
                 self.power(node, "on")
                 self.wait_until(f"the power of {node}", partial(self.has_power, node), _COMMAND_S)
         return all_on
@@ -123,12 +122,12 @@ class Pair:
         self.wait_until(
             "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
         )
-        # Pacemaker moves the service after its third failure, even if the failures were repaired, so reset the count.
+        # Pacemaker moves the service after three failures, so reset the count.
         self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
         self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """Return the first problem that a node reports, such as an outdated DRBD copy, or "" if both servers work."""
+        """Return a problem that a node reports, such as an outdated DRBD copy, or "" if there is none."""
         why = lacking(self._facts["commands"][node])
         if why or "replicated" not in self._facts:
             return why
@@ -136,7 +135,7 @@ class Pair:
         return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not in sync yet"
 
     def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
-        """Wait until a condition is true; check it every ``tick_s``. Raises MeasurementError after ``limit_s``."""
+        """Wait until a condition is true. Raises MeasurementError after ``limit_s`` seconds."""
         deadline = time.monotonic() + limit_s
         while not condition():
             if time.monotonic() > deadline:
@@ -155,7 +154,7 @@ class Pair:
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[JournalRecord, ...]:
-        """Return the records in a node's copy of the journal, read from its disk if the node is off."""
+        """Return the records in a node's copy of the journal. The node may be off."""
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
@@ -172,15 +171,15 @@ class Pair:
 
 
 def read_journal(text: str) -> tuple[JournalRecord, ...]:
-    """Return the complete records in the text of a journal, without a last one that a power cut truncated."""
+    """Return the complete records in a journal. A power cut may have truncated the last one."""
     complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
     return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
 
 
 def is_being_fenced(status: Xml.Element, node: str) -> bool:
-    """Return whether Pacemaker is fencing a node, or will. ``status``: output of ``crm_mon``."""
+    """Return whether Pacemaker is fencing a node or is about to. ``status``: output of ``crm_mon``."""
     coordinator = status.find("./summary/current_dc")
-    # A node that just started shows others as unclean; only a Pacemaker coordinator with quorum fences such nodes.
+    # A node that just started reports others as unclean. Only a coordinator with quorum fences them.
     decides = coordinator is not None and coordinator.get("with_quorum") == "true"
     unclean = any(
         seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")
@@ -194,7 +193,7 @@ def _fencing_under_way(status: Xml.Element) -> list[str]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return why a Pacemaker cluster is not in service, or "". ``command``: prefix of a command on one of its nodes."""
+    """Return why a cluster is not in service, or "". ``command``: prefix that runs a command on one of its nodes."""
     status = _status(command, lab_id)
     if why := _absent(status):
         return why

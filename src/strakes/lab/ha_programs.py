@@ -1,8 +1,8 @@
 """Programs on the nodes of the lab "ha". They run with the distribution's Python, without other packages.
 
-  node.py agent ADDRESS                       on a machine: runs commands
-  node.py call ADDRESS COMMAND...             outside: passes on output and exit status
-  node.py receive ADDRESS FILE                outside: writes the nodes' alerts to a file, with the time of arrival
+  node.py agent ADDRESS                       on a node: runs commands
+  node.py call ADDRESS COMMAND...             on the host: runs a command by an agent
+  node.py receive ADDRESS FILE                on the host: writes alerts to a file, with the time of arrival
   node.py journal DIRECTORY                   the service: acknowledges a record when it is on disk in DIRECTORY/journal
   node.py look                                exits with status 0 if the service on this machine answers
   node.py ask NAME COUNT RATE ADDRESS...      COUNT clients send RATE records a second each until standard input ends;
@@ -36,7 +36,7 @@ AGENT_PORT, JOURNAL_PORT, ALERT_PORT = 7000, 7001, 7002
 START = "start"
 ONLY = "only-"
 _UNREACHABLE_STATUS = 126
-# Time limits in seconds for connecting to an agent, connecting to the service, an answer of the service, a check of it.
+# Time limits: connection to an agent, connection to the service, answer of the service, check of the service.
 _AGENT_S, _CONNECT_S, _PATIENCE_S, _LOOK_S = 5.0, 0.5, 2.0, 10.0
 _LOOK_AGAIN_S = 0.2
 _LOOK = "look"
@@ -110,7 +110,7 @@ def call(address: str, words: Sequence[str]) -> int:
 
 def receive(address: str, file: str) -> None:
     """Append alerts that arrive by HTTP to a file, as JSON lines with a time, a text and ``by`` (mail or webhook)."""
-    # This import takes seconds on a User-mode Linux machine, and other commands do not need it.
+    # This import takes seconds on a User-mode Linux machine.
     from http.server import BaseHTTPRequestHandler
 
     class Receiver(BaseHTTPRequestHandler):
@@ -135,7 +135,6 @@ class AcknowledgedJournal:
     def __init__(self, directory: str) -> None:
         self.node = os.uname().nodename
         self._lock = threading.Lock()
-        # Whether the last record is incomplete, for example on a full disk.
         self._torn = False
         path = os.path.join(directory, "journal")
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -151,9 +150,9 @@ class AcknowledgedJournal:
         os.close(parent)
 
     def append(self, client: str, number: str) -> None:
-        """Write a record to disk (fdatasync). Raises OSError; such a record must not be acknowledged.
+        """Write a record to disk (fdatasync). If this raises OSError, do not acknowledge the record.
 
-        For the client ``look``, nothing is written, but the disk is still synced, to test it.
+        For the client ``look``, sync the disk without writing a record.
         """
         with self._lock:
             record = "" if client == _LOOK else f"{self.term} {self.node} {client} {number} {time.time():.6f}\n"
@@ -168,7 +167,7 @@ class AcknowledgedJournal:
 
 
 class Answering(socketserver.StreamRequestHandler):
-    """Handler of a connection from a client: receives ``client number``, writes a record, and answers ``term node``."""
+    """Handler of a client's connection. For each line ``client number``, writes a record and answers ``term node``."""
 
     server: Server
 
@@ -179,7 +178,7 @@ class Answering(socketserver.StreamRequestHandler):
             try:
                 journal.append(client, number)
             except OSError:
-                return  # Returning closes the connection without an answer.
+                return
             self.wfile.write(f"{journal.term} {journal.node}\n".encode())
 
 
@@ -218,7 +217,7 @@ class Client:
 
 
 def look() -> None:
-    """Query the service on this machine, for ten seconds if it does not listen. Raises OSError without an answer."""
+    """Query the service on this machine. Raises OSError if it does not answer within ten seconds."""
     deadline = time.monotonic() + _LOOK_S
     while True:
         try:
@@ -231,7 +230,7 @@ def look() -> None:
 
 
 def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
-    """Run ``count`` clients, each sending ``rate`` records per second, until standard input ends. Print JSON lines."""
+    """Run ``count`` clients that each send ``rate`` records per second until standard input ends. Print JSON lines."""
     lock = threading.Lock()
     ended = threading.Event()
 
@@ -252,7 +251,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # One further client per address never fails over. It detects a node that answers although it must not.
+    # One more client per address never fails over, so that it detects a node that answers although it must not.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:

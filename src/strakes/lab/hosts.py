@@ -96,7 +96,7 @@ class HostsLab(Lab[HostsOptions]):
 
 
 def _sources() -> tuple[Path, ...]:
-    # importlib.resources returns several directories for an editable installation.
+    # An editable installation has several source directories.
     source = Path(__file__).resolve().parents[3]
     return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
 
@@ -108,7 +108,7 @@ def _outermost(*paths: Path) -> list[Path]:
 
 _ASK_S = 10.0
 _KEY_BYTES = 128
-# Number of processors that each emulated host reports to Slurm. Twice the number allows twice the ranks per host.
+# Number of processors that each host reports to Slurm. Twice as many allow twice the ranks per host.
 _CPUS = 8
 
 

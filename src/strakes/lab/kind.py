@@ -15,7 +15,7 @@ from strakes.lab.site import READY_LIMIT_S, LabSite
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
-# Role of the process that serves a FUSE mount. Without this process, a lab is unusable.
+# Role of the process that serves a FUSE mount. A lab without it is unusable.
 CLIENT = "client"
 
 
@@ -42,7 +42,7 @@ class Lab(ABC, Generic[OptionsT]):
 
     @abstractmethod
     def up(self) -> None:
-        """Start all servers and the client, possibly without waiting until the file system is ready."""
+        """Start all servers and the client. May return before the file system is ready."""
 
     def ready(self) -> str:
         """Return why the file system cannot be used yet, or "" if it is ready."""
@@ -52,7 +52,7 @@ class Lab(ABC, Generic[OptionsT]):
         return "" if space and space.free_bytes else "it has no free space yet"
 
     def slow_down(self) -> None:
-        """Apply requested limits of speed. It is called after the start of the lab, which the limits would delay."""
+        """Apply the requested limits of speed. Called after the start, which the limits would delay."""
 
     def facts(self) -> Mapping[str, Any]:
         """Return addresses, file names and commands for programs that use the lab."""

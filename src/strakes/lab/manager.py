@@ -37,8 +37,8 @@ from strakes.lab.state import (
 )
 from strakes.targets.removal import OPEN_DIRECTORY, empty_directory, remove_empty
 
-# "degraded": a server has ended. "working": a command is starting or removing the lab. "stale": remains of a killed
-# command, or from before a reboot.
+# A lab is "degraded" if a server has ended, "working" while a command starts or removes it, and "stale" after a kill or
+# a restart of the machine.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _START_TIMES = 3
@@ -55,7 +55,7 @@ class ProcessStatus(ProcessRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class LabStatus(LabState):
-    """The recorded state of a lab with its present condition. ``detail``: description of a problem, or ""."""
+    """The recorded state of a lab, and its present condition. ``detail``: description of a problem, or ""."""
 
     condition: Condition
     detail: str
@@ -187,12 +187,12 @@ def _condition(place: Path, state: LabState) -> tuple[Condition, str]:
 
 
 def undo(place: Path, *, force: bool = False) -> bool:
-    """Remove the lab in the locked directory ``place``. Return whether there was one.
+    """Remove the lab in ``place``, whose directory is locked. Return whether the lab existed.
 
     Raises MeasurementError if a part cannot be removed or, without ``force``, if the file system is in use.
     """
     state = read_state(place)
-    # A lab that is killed early leaves a directory with at most an incomplete journal.
+    # A start that is killed early leaves at most an incomplete journal.
     if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
         remedy = "Check the contents of the directory, then remove it yourself."
         raise BadInputError("this directory was not made by strakes lab", where=str(place), remedy=remedy)
@@ -210,10 +210,10 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
-    if mount.file_system.startswith("fuse"):  # FUSE mounts are unmounted after the end of the servers.
+    if mount.file_system.startswith("fuse"):  # FUSE mounts are unmounted after the end of their servers.
         why = "" if force or not users else "it is in use"
     else:
-        # If an NFS server is dead, a normal unmount waits to write dirty pages, so detach the mount.
+        # A normal unmount waits for a dead NFS server to write dirty pages.
         dead = mount.file_system.startswith("nfs") and space_of(place / "mnt") is None
         why = unmount(mount, detach=force or dead)
     if why:
@@ -223,7 +223,7 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
 
 
 def _stop(place: Path, state: LabState) -> None:
-    # A process that waits for a slow device does not end before the device answers, so remove limits first.
+    # A process that waits for a slow device cannot end, so remove the limits first.
     release_limits(place)
     release_groups(state.id)
     records = state.processes if state.this_boot else ()
@@ -233,7 +233,7 @@ def _stop(place: Path, state: LabState) -> None:
         raise _not_removed(f"not all processes of {place.name} could be ended", ", ".join(left), why, place)
     why = remove_link(state.id)
     left = [f"network link: {why}"] if why else []
-    # After the end of their servers, accesses to these mounts fail instead of hanging.
+    # Mounts without a server return errors instead of hanging.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []

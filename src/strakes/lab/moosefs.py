@@ -14,7 +14,7 @@ from strakes.lab.network import is_listening
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 
-# Default port of the master for clients. Base of the chunkservers' ports: chunkserver 1 has port 9501.
+# MooseFS's default port for clients, and base of the chunkservers' ports (9501 for the first one).
 _CLIENT_PORT, _FIRST_DATA_PORT = 9421, 9500
 _LEAVE_FREE = "128MiB"
 
@@ -51,7 +51,7 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         if lacking := super().ready():
             return lacking
         space = space_of(self.site.mount_point)
-        # MooseFS counts the space of registered chunkservers, without the part that it and XFS reserve.
+        # The reported space lacks the parts that MooseFS and XFS reserve.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
         return "" if registered else "not all chunkservers have registered yet"
 

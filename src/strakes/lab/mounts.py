@@ -40,15 +40,15 @@ def space_of(path: Path) -> calls.Sizes | None:
 
 def networks_below(directory: Path) -> frozenset[int]:
     """Return the inode numbers of network namespaces that are mounted below a directory."""
-    # In mountinfo, a mounted network namespace has the root net:[4026532000].
+    # In mountinfo, the root of a mounted network namespace looks like net:[4026532000].
     kept = (re.fullmatch(r"net:\[(\d+)\]", mount.root) for mount in mounts_below(directory))
     return frozenset(int(match[1]) for match in kept if match)
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
-    """Unmount a file system. Return the reason of a failure, or "". ``detach``: even if it is in use (MNT_DETACH).
+    """Unmount a file system. Return the reason of a failure, or "". ``detach``: unmount it even if it is in use.
 
-    It makes the system call itself, because umount(8) accesses the file system and may hang.
+    umount(8) is not used, because it accesses the file system and may hang.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         for program in ("fusermount3", "fusermount"):
@@ -64,7 +64,7 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             return ""
         number = ctypes.get_errno()
-        if number in (errno.EINVAL, errno.ENOENT):  # The file system is no longer mounted.
+        if number in (errno.EINVAL, errno.ENOENT):
             return ""
         if number != errno.EBUSY or time.monotonic() > deadline:
             return os.strerror(number)

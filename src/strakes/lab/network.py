@@ -1,4 +1,4 @@
-"""The private network of a lab, a network namespace, for servers that refuse the loopback address."""
+"""The private network namespace of a lab, for servers that refuse the loopback address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.lab.process import complaint, run
 from strakes.lab.site import LabSite
 
 LOOPBACK = "127.0.0.1"
-# Range of ports to try: above well-known services, and below Linux's ports for outgoing connections (from 32768).
+# Ports above the well-known ones, and below Linux's ports for outgoing connections (from 32768).
 _LOWEST, _HIGHEST = 20_000, 32_000
 _PORT_TRIES = 2_000
 
@@ -67,8 +67,8 @@ def make_network(site: LabSite) -> LabNetwork:
     site.run("ip", "link", "add", link, "type", "veth", "peer", "name", "lab", "netns", namespace)
     site.run("ip", "address", "add", f"{client}/{prefix}", "dev", link)
     site.run("ip", "link", "set", link, "up")
-    # The servers believe the user id that a client sends, so the packets of other users go to a host that does not
-    # exist. A rule that refuses them (prohibit) does not apply to sockets bound to the link (SO_BINDTODEVICE).
+    # Servers believe the user id that a client sends, so send other users' packets to a host that does not exist. A
+    # rule with "prohibit" does not apply to sockets bound to the link (SO_BINDTODEVICE).
     table = table_of(site.id)
     site.run("ip", "route", "add", network.subnet, "via", nobody, "dev", link, "onlink", "table", table)
     site.run("ip", "rule", "add", "to", network.subnet, "uidrange", _ALL_BUT_ROOT, "lookup", table)
@@ -83,7 +83,7 @@ def remove_link(lab_id: str) -> str:
     if not Path("/sys/class/net", link).exists():
         return ""
     done = run(["ip", "link", "delete", link], limit_s=_COMMAND_S)
-    # The kernel removes a virtual link when the namespace of its other end ends.
+    # The kernel removes the link when the namespace of its other end ends.
     return complaint(done) if Path("/sys/class/net", link).exists() else ""
 
 

@@ -15,7 +15,7 @@ Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 @dataclass(frozen=True)
 class LabOption:
-    """An option of a lab. ``least``, ``most``: bounds of its value. Form "by-id": ID=NUMBER, which may be repeated."""
+    """Option of a lab. ``least``, ``most``: limits of the value. Form "by-id": ID=NUMBER, may be repeated."""
 
     form: Form
     help: str
@@ -34,7 +34,7 @@ class LabOptions:
 
 
 def option(form: Form, text: str, default: Any = None, *, least: float | str | None = None, **settings: Any) -> Any:
-    """Declare a field of a lab's options. ``default`` and ``least`` of a size are texts such as ``2GiB``.
+    """Declare a field of a lab's options. Sizes in ``default`` and ``least`` are texts such as ``2GiB``.
 
     ``settings``: further fields of :class:`LabOption`.
     """
@@ -45,7 +45,7 @@ def option(form: Form, text: str, default: Any = None, *, least: float | str | N
 
 
 def limits(metavar: str, text: str, least: int, most: int | None = None) -> Any:
-    """Declare a field with pairs of a server's number and its limit."""
+    """Declare an option that limits single servers: ID=NUMBER."""
     return option("by-id", f"{text} May be repeated.", (), least=least, most=most, metavar=metavar)
 
 

@@ -22,7 +22,7 @@ _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RU
 
 @dataclass(frozen=True)
 class Package:
-    """A Debian package. ``needed``: program or path (a glob pattern) whose presence shows that it is installed."""
+    """Debian package. ``needed``: program or path pattern that exists if the package is installed."""
 
     name: str
     needed: str
@@ -75,7 +75,7 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
 
 def _install(names: Sequence[str]) -> str:
     argv = (*_INSTALL, *_UNATTENDED, *names)
-    # apt-get fails if its package lists are missing or outdated. Then update them and try again.
+    # Without current package lists, apt-get fails. Then update them and try again.
     why = _run(argv)
     if why:
         _run(("apt-get", "update", *_UNATTENDED))

@@ -16,11 +16,11 @@ from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 from strakes.targets.command import Completed
 
-# Environment variable with the id of a lab. Child processes inherit it, so it also reveals unrecorded processes.
+# Environment variable with the id of a lab. Child processes inherit it.
 MARK = "STRAKES_LAB"
-# PATH of a lab's commands, with directories of server programs that an ordinary user's PATH may lack.
+# An ordinary user's PATH may lack directories of server programs.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Prefixes of environment variables for the user's other programs and clusters. Labs do not get these variables.
+# Prefixes of environment variables that a lab must not inherit.
 _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 
 
@@ -85,13 +85,13 @@ def _processes() -> list[int]:
 def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
     """Return id -> start time of a lab's processes. ``networks``: inode numbers of its network namespaces.
 
-    Only root can put a process into a network namespace of a lab, but every user can mark a process.
+    Any user can set the environment variable of a lab, but only root can enter its network namespaces.
     """
     mark = f"{MARK}={lab_id}".encode()
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
         process = Path("/proc", str(pid))
-        # Before env(1) starts a command of a lab, only its arguments contain the lab's id.
+        # Until env(1) starts the command, only the arguments of env contain the lab's id.
         for name in ("environ", "cmdline"):
             with suppress(OSError):
                 if mark in (process / name).read_bytes().split(b"\0") and is_trusted(process):
@@ -111,7 +111,7 @@ def kill_all(
     known: dict[int, int] = {}
     empty_searches = 0
     while True:
-        # During exec(2), a process has no environment for a moment, so two searches in a row must find nothing.
+        # A process has no environment during exec(2), so two searches in a row must find nothing.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         empty_searches = 0 if alive else empty_searches + 1
@@ -124,7 +124,7 @@ def kill_all(
 
 
 def users_of(directory: Path) -> dict[int, str]:
-    """Return id -> program name of processes that use files below a directory, which is not accessed."""
+    """Return id -> program name of processes that use files below a directory. The directory is not accessed."""
     return {
         pid: name_of(pid)
         for pid in _processes()

@@ -1,4 +1,4 @@
-"""The directory of a lab during its start. Each step is written to a journal before it begins."""
+"""The start of a lab in its directory. Each step is recorded in a journal before it begins."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from strakes.base.processes import process_start
 from strakes.lab.process import complaint, last_lines, run, start
 from strakes.lab.state import LabJournal
 
-# Time limit in seconds for the start of servers. They need a few seconds, but longer on a busy machine.
+# Servers start in a few seconds, but take longer on a busy machine.
 READY_LIMIT_S = 180.0
 _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
 def rendered(name: str, /, **given: object) -> str:
-    """Return the text of a template for a configuration file, filled with values."""
+    """Return a configuration file made from its template and values."""
     from jinja2 import StrictUndefined, Template
 
     text = resources.files("strakes").joinpath(f"lab/templates/{name}.j2").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def rendered(name: str, /, **given: object) -> str:
 
 
 class LabSite:
-    """Starts the processes of a lab and records them. ``say``: function that prints each step for the user."""
+    """Starts and records the processes of a lab. ``say``: called with a text for each step."""
 
     def __init__(self, directory: Path, journal: LabJournal, say: Callable[[str], None]) -> None:
         self.directory = directory

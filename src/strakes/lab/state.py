@@ -1,4 +1,4 @@
-"""Files of a lab: its directory, which commands lock, and its journal, from which a killed start is undone."""
+"""Directory and journal of a lab. A start that was killed is undone by means of the journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strakes.targets.marker import boot_id
 JOURNAL = "lab.jsonl"
 _MOST_JOURNAL_BYTES = 16 << 20
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
-# Maximum length of a lab's directory: the path of a Unix socket has at most 107 bytes, with the longest suffix.
+# The path of a Unix socket in this directory may have 107 bytes.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
@@ -81,7 +81,7 @@ def refuse_long_path(directory: Path) -> None:
 
 @contextmanager
 def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
-    """Lock a lab's directory against other commands. Yield whether it exists. ``make``: create it first.
+    """Lock a lab's directory while the ``with`` body runs. Yield whether it exists. ``make``: create it first.
 
     Raises BadInputError if the directory is already locked, or if it belongs to another user.
     """
@@ -127,7 +127,7 @@ def removed_meanwhile(lab: Path) -> BadInputError:
 
 
 def worker_in(lab: Path) -> str:
-    """Return the id of the process that has locked a lab's directory, from /proc/locks, or "" without a lock."""
+    """Return the id of the process that has locked a lab's directory, or "" without a lock."""
     with suppress(OSError):
         lines = Path("/proc/locks").read_text()
         match = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
@@ -170,12 +170,12 @@ class LabState:
 
     @property
     def this_boot(self) -> bool:
-        """Whether the lab was started after the last boot. Only then its process ids are valid."""
+        """Whether the lab was started after the last boot. Otherwise, its process ids are invalid."""
         return self.boot == boot_id()
 
 
 class LabJournal:
-    """The open journal of a lab, in lines of JSON. Each line records a process, or new values of LabState's fields."""
+    """The open journal of a lab. Each line of JSON records a process or new values of LabState's fields."""
 
     def __init__(self, directory: Path, lab_id: str, flags: int = 0) -> None:
         self.id = lab_id
@@ -199,7 +199,7 @@ class LabJournal:
 def read_state(directory: Path) -> LabState | None:
     """Return the state recorded in a lab's journal, or None without a complete first line.
 
-    Raises BadInputError if the journal is damaged, or if another user can write it: strakes trusts its commands.
+    Raises BadInputError if the journal is damaged, or if another user can write it, because strakes runs its commands.
     """
     path = directory / JOURNAL
     try:
@@ -210,7 +210,7 @@ def read_state(directory: Path) -> LabState | None:
     state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
-    # Each line is written before its step, so a step with an incomplete line did not begin. A power cut leaves zeros.
+    # Each step begins after its line is complete. A power cut may leave zeros.
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:

@@ -17,7 +17,7 @@ from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# Maximum number of queued alarms. Sending all takes 10,000 seconds if each command needs its time limit.
+# Maximum number of queued alarms. At 10 s for each command, they take 10,000 seconds.
 _MOST_WAITING = 1000
 
 
@@ -35,7 +35,7 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
 
 
 class AlertSender:
-    """Runs the command ``words`` for each alarm, if given. A thread runs it, so that readings are not delayed."""
+    """Queue of alarms. A thread runs the command ``words`` for each, so that readings are not delayed."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
         self._words = tuple(words)
@@ -48,7 +48,7 @@ class AlertSender:
 
     @property
     def counts(self) -> dict[tuple[str, str], int]:
-        """Return the number of alarms for each (command, state). The states are delivered, waiting and failed."""
+        """Return (command, state) -> number of alarms. The states are delivered, waiting and failed."""
         states = (("delivered", self._delivered), ("waiting", len(self._waiting)), ("failed", self._failed))
         return {(escaped(self._words[0]), state): count for state, count in states} if self._words else {}
 
@@ -61,7 +61,7 @@ class AlertSender:
                 self._failed += 1
 
     def troubles(self, now_s: float) -> list[WatchEvent]:
-        """Return an event if the command began to fail or recovered since the last call, else an empty list."""
+        """Return an event if the command has begun to fail, or works again, since the last call."""
         self._collect()
         if bool(self.why) == self._reported:
             return []
@@ -73,7 +73,7 @@ class AlertSender:
         return [WatchEvent("gap", f"alarms by {command}", now_s, now_s, text, now_s)]
 
     def settle(self, limit_s: float = _LIMIT_S) -> int:
-        """Wait up to ``limit_s`` seconds for the queued alarms; then cancel the unsent ones and return their number."""
+        """Wait up to ``limit_s`` seconds for the queued alarms. Return the number of alarms that were not sent."""
         waiting = wait(self._waiting, limit_s).not_done
         self._collect()
         if waiting:

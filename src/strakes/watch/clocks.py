@@ -11,11 +11,11 @@ from statistics import median
 
 from strakes.watch.reading import CounterReading
 
-# Clock offsets below 30 s are ignored, because a server and its client record one outage up to 25 s apart.
+# A server and its client record one outage up to 25 s apart.
 _LEAST_S = 30.0
-_MOST_S = 600.0  # Largest detected clock offset. A larger limit would match different outages of a target.
-_PING_S = 25.0  # Seconds within which a client notices a lost target: the interval of its pings.
-_MOST_OUTAGES = 32  # Maximum number of compared outages of a target. The time grows with its square.
+_MOST_S = 600.0  # Largest detected clock offset. A larger one would match different outages of a target.
+_PING_S = 25.0
+_MOST_OUTAGES = 32  # Maximum number of compared outages per target. The time grows with its square.
 
 
 @dataclass
@@ -31,7 +31,7 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # A client that reconnected or was evicted does not show that the server restarted.
+            # Only a wait without reconnection or eviction shows that the server restarted.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
                 if not wait.or_earlier:
                     self.lost[wait.target].add(wait.began_unix_s)
@@ -43,7 +43,7 @@ class _Source:
 
 
 def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
-    """Return source -> seconds by which its clock is ahead of most others, for sources that differ by 30 s or more."""
+    """Return source -> seconds by which its clock is ahead of most others. Omit differences below 30 s."""
     sources: dict[str, _Source] = {}
     for reading in readings:
         sources.setdefault(reading.source, _Source(reading.time_s)).add(reading)
@@ -52,8 +52,7 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
     last_s = {target: at_s for at_s, target, _ in sorted(listed, key=lambda each: each[0])}
     for at_s, target, server in listed:
         if at_s < last_s[target]:
-            # If a later reading shows the target on another server, it left this server after this server's last
-            # reading.
+            # The target has moved to another server.
             server.lost[target].add(at_s + _PING_S)
     links = {}
     for pair in product(servers, (name for name in sources if name not in servers)):
@@ -94,7 +93,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
                 known[client] = known[server] - ahead_s
     precise = {name for pair, (_, is_precise) in links.items() if is_precise for name in pair}
     if all(abs(began_s[one] - began_s[other] - ahead_s) < _LEAST_S for (one, other), (ahead_s, _) in links.items()):
-        # If recordings began at the same moment, their first times show the clock offsets.
+        # The recordings began at the same moment, so their first times show the clock offsets.
         known |= {name: at_s - began_s[reference] for name, at_s in began_s.items() if name not in precise}
     ordered = sorted(known.values())
     right_s = known[max(known, key=lambda name: (name in precise, len(_near(ordered, known[name]))))]

@@ -16,22 +16,20 @@ from strakes.watch.values import WatchEvent
 
 _MOST_JOBS = 256  # Maximum number of jobs in memory. Memory grows in proportion.
 _TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
-# Minimum ratios of a reported rise: total load to its median, and load of a job to its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
 _WINDOWS = 2  # Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
-# Below 25 % of the reported rate, the load of a job has ended. A window with less than 75 % of the job's largest rate
-# is one in which the job began or ended.
+# Shares of a job's largest rate. Below 25 %, its load has ended. Below 75 %, a window is only partly loaded.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
-_NEW_USUAL = 120  # A load that stays unusual for this number of windows (1,800 seconds) counts as usual from then on.
-_FORGET = math.exp(-WINDOW_S / 3600)  # Factor by which stored loads decay in each window (time constant of one hour).
+_NEW_USUAL = 120  # Number of windows (1,800 seconds) after which an unusual load counts as usual.
+_FORGET = math.exp(-WINDOW_S / 3600)
 
 
 class HeavyJobs:
     """Detector of jobs or clients that cause an unusual load.
 
-    ``unit``: what to count, operations or bytes. ``who``: word that precedes the name of a job or client in messages.
+    ``unit``: unit of the load, operations or bytes. ``who``: prefix of names in messages.
     """
 
     def __init__(self, unit: str, who: str = "job ") -> None:
@@ -42,7 +40,7 @@ class HeavyJobs:
         self._unusual = 0
         self._usual: deque[float] = deque(maxlen=_KEPT)
         self._seconds = self._total = 0.0
-        # Job -> its load with exponential decay, for the heaviest jobs.
+        # Job -> its load, with exponential decay.
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, WatchEvent] = {}
@@ -51,20 +49,19 @@ class HeavyJobs:
 
     @property
     def top(self) -> list[tuple[str, float]]:
-        """Return (name, share of the load) of the heaviest jobs in about the last hour, highest share first."""
+        """Return (job, share of the load) for about the last hour, highest share first."""
         total = self._total or 1.0
         heaviest = sorted(self._counted.items(), key=lambda item: item[1], reverse=True)[:_TOP]
         return [(job, weight / total) for job, weight in heaviest]
 
     def add(self, source: str, time_s: float, counts: Mapping[str, Mapping[str, float]]) -> list[WatchEvent]:
-        """Add counters of a source (target -> job -> count); return events for heavy loads that begin or end."""
+        """Add the counters of a source (target -> job -> count). Return events for heavy loads that begin or end."""
         before_s, before = self._before.get(source, (time_s, {}))
         self._before[source] = (time_s, counts)
         if self._from_s is None or not 0 <= time_s - self._from_s <= LONGEST_S:
             self._from_s, self._grown = time_s, {}
             return []
         if 0 <= time_s - before_s <= LONGEST_S:
-            # Skip targets without an earlier reading, because the start of their counts is unknown.
             for target in counts.keys() & before.keys():
                 earlier = before[target]
                 for job, count in counts[target].items():
@@ -99,16 +96,13 @@ class HeavyJobs:
         self._apart[job] = weight + rate * seconds, long_s + seconds
 
     def _expected(self, job: str, others: float, usual: float) -> float:
-        """Return the usual rate of a job, scaled up in proportion if the rate of the other jobs (``others``) has risen.
-
-        Times in which the job was reported as heavy are left out, unless they are more than half of the history.
-        """
+        """Return the expected rate of a job: its usual rate, scaled with the rate of the other jobs."""
         if not self._seconds:
             return 0.0
         weight, long_s = self._apart.get(job, (0.0, 0.0))
         unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-        # In a short history, the present load is a large part of the usual one, so do not scale.
+        # Do not scale in a short history, which the present load dominates.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 _WIDTH = math.log(1.05)
-_LEAST_S = 1e-7  # Smallest value in seconds. Smaller values are counted as this value.
-# Bucket of failed operations. It lies outside _BUCKETS: no latency is as long as 1.05^100,000 seconds.
+_LEAST_S = 1e-7
+# Bucket of failed operations. No latency reaches it, because it stands for 1.05^100,000 seconds.
 _FAILED = 100_000
-# Bucket numbers and maximum counts that are accepted in stored histograms.
+# Accepted bucket numbers and counts in stored histograms.
 _BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15
 
 
@@ -35,7 +35,7 @@ class Histogram(Counter[int]):
         self[bucket] += 1
 
     def percentile(self, share: float) -> float:
-        """Return the quantile for ``share`` (0 to 1) by the nearest-rank method, or NaN without values."""
+        """Return the quantile ``share`` (0 to 1) by the nearest-rank method, or NaN without values."""
         rank = math.ceil(share * self.count)
         for bucket in sorted(self):
             rank -= self[bucket]
@@ -44,7 +44,7 @@ class Histogram(Counter[int]):
         return math.nan
 
     def to_json(self) -> dict[str, int]:
-        """Return the counts for JSON: bucket number as text -> count."""
+        """Return the counts as a JSON object: bucket number as text -> count."""
         return {str(bucket): count for bucket, count in sorted(self.items())}
 
     @classmethod

@@ -12,15 +12,15 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns a value when this number of newer values show no level shift. The delay grows in proportion.
+# Number of newer values after which the seasonality learns a value. The delay grows in proportion.
 _LEARNED_AFTER = 8
 _SMALLEST_CHANGE = 0.05  # Changes below 5% are not reported.
 
 
 class LevelDetector:
-    """Detects level shifts of the metric ``name``.
+    """Detector of level shifts of the metric ``name``.
 
-    ``alarms_a_month``: accepted false changes (up or down) per month. ``worse_up``: higher values are worse.
+    ``alarms_a_month``: accepted number of false changes per month. ``worse_up``: higher values are worse.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class LevelDetector:
         self._open: dict[Grade, WatchEvent] = {}
 
     def add(self, time_s: float, value: float) -> list[WatchEvent]:
-        """Add a value; return events for a detected change and for the end of an earlier warning or change.
+        """Add a value. Return events for a detected change, and for the end of an earlier one.
 
-        Ignores values that are not finite and, on a logarithmic scale, values that are not above zero.
+        Ignores infinite values and NaN and, on a logarithmic scale, values of zero or below.
         """
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
             return []
@@ -61,7 +61,7 @@ class LevelDetector:
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
                 ended += self._ended("confirmed", self._time(change.begin))
-                # An improvement that lasted long is the usual level, so its end is reported as a change to the worse.
+                # A lasting improvement has become the usual level, so its end is a change to the worse.
                 if (known.size < 0) != self._worse_up or change.begin - known.begin < REACH:
                     self._confirmed = None
                     return ended
@@ -79,10 +79,7 @@ class LevelDetector:
         return self._times[max(0, index - self._count + len(self._times))]
 
     def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
-        """Update the seasonality. The first LEARN values are learned together, because their level must be known.
-
-        Values over an hour apart have no seasonality: it made detection less precise in daily values (docs/watch.md).
-        """
+        """Update the seasonality. Values over an hour apart have no seasonality (docs/watch.md)."""
         self._waiting.append((time_s, figure))
         if self._rhythm is not None:
             if len(self._waiting) > _LEARNED_AFTER and self._changes.early is None:
@@ -98,7 +95,7 @@ class LevelDetector:
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
         """Return the event of a change, or None if the change is below 5%.
 
-        The size is after / before or, if the level before is not clearly above zero, after - before.
+        The size is after / before or, without a positive level before, after - before.
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
@@ -137,7 +134,7 @@ def _is_back(known: Change, change: Change) -> bool:
 
 
 def _change(size: float, *, relative: bool) -> str:
-    """Return a change as text with its sign; if ``relative``, in percent from the ratio after / before.
+    """Return a change as text with its sign. If ``relative``, ``size`` is a ratio and the text is in percent.
 
     >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-40.0, relative=False)
     ('-40%', '0%', '-40')
@@ -149,12 +146,12 @@ def _change(size: float, *, relative: bool) -> str:
     return f"{size - 1:+.0%}" if abs(size - 1) >= 0.005 else "0%"
 
 
-_CYCLES_H = (24, 168)  # Lengths of the daily and the weekly cycle in hours.
-# Weight of the prior (no seasonality), in values: after eight values, half of a deviation is learned.
+_CYCLES_H = (24, 168)
+# Weight of the prior that there is no seasonality. After eight values, half of a deviation is learned.
 _PRIOR_VALUES = 8.0
-# Weight limit of a mean, in values: half a year of weekly values. Doubling it halves the speed of adaptation.
+# Maximum weight of a mean, in values. Doubling it halves the speed of adaptation.
 _MEMORY_VALUES = 26.0
-# Deviations are clipped to this multiple of the mean absolute deviation, which affects 11 % of normal values.
+# Deviations are clipped at twice their mean absolute value, which affects 11 % of normal values.
 _CLIP = 2.0
 
 

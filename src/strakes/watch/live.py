@@ -1,4 +1,4 @@
-"""Live watch: read counters, run probes, and report events to the store, metrics and people. Errors do not end it."""
+"""Live watch of directories: read counters, run probes, and report events. Errors do not end the watch."""
 
 from __future__ import annotations
 
@@ -24,21 +24,19 @@ from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _TICK_S, _MINUTE_S = 1.0, 60.0
-_MOST_ROW_S = 600.0  # Maximum duration of a stored row in seconds. A row that seems longer comes from a clock step.
-_NEWS_S = 300.0  # Metrics show an alarm that is already over for 300 s. Prometheus reads them every minute by default.
-_SOON_S = 30.0  # Maximum seconds between attempts to read a source that failed.
+_MOST_ROW_S = 600.0
+_NEWS_S = 300.0  # Time for which metrics show an alarm after its end. Prometheus reads metrics every minute by default.
+_SOON_S = 30.0
 _MOST_OPEN = 1000  # Maximum number of unfinished events in memory. Memory grows in proportion.
-# Limits for one reading: number of targets, and length of an error message in characters.
 _MOST_FULL, _MOST_SAID = 500, 300
-_LATE_S, _STEP_S = 5.0, 2.0  # Tolerances in seconds: a busy machine wakes a process late, and NTP slews the wall clock.
-# An alarm begins after this number of successive minutes that miss a service level, and ends after as many that meet
-# it. Prometheus can compute error budgets over longer times from strakes_watch_service_level_met.
+_LATE_S, _STEP_S = 5.0, 2.0
+# Number of successive minutes that miss a service level before an alarm begins, or meet it before the alarm ends.
 _MINUTES = 5
 
 
 @dataclass(frozen=True)
 class Break:
-    """Seconds for which this process was stopped, and seconds by which the wall clock was set (negative: back)."""
+    """Seconds for which this process was stopped, and by which the wall clock was set (negative: back)."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0
@@ -48,7 +46,7 @@ NO_BREAK = Break()
 
 
 class Clocks:
-    """Detects stops of this process and clock steps. ``steady``: monotonic clock that also counts during suspension."""
+    """Detector of stops of this process and of clock steps. ``steady``: monotonic clock that includes suspension."""
 
     def __init__(
         self,
@@ -60,7 +58,7 @@ class Clocks:
         self._apart_s = clock() - steady()
 
     def rest(self, seconds: float) -> Break:
-        """Sleep for ``seconds``; return how long the process was stopped beyond that, and the step of the wall clock.
+        """Sleep for ``seconds``. Return how long this process was stopped, and the step of the wall clock.
 
         >>> steady, clock = iter([0.0, 1.0, 2.0, 60.0, 257.0]), iter([100.0, 7302.0, 7557.0])
         >>> clocks = Clocks(lambda: next(clock), lambda: next(steady), lambda _: None)
@@ -76,17 +74,17 @@ class Clocks:
 
 
 class ServiceAlarms:
-    """Raises alarms about missed service levels. ``met``: service level -> 1 if met in the last minute, else 0."""
+    """Alarms about missed service levels. ``met``: service level -> 1 if met in the last minute, else 0."""
 
     def __init__(self, levels: Sequence[ServiceLevel]) -> None:
         self._levels = levels
         self.met: dict[str, float] = {}
-        # Service level -> successive minutes missed without an alarm, or met during an alarm.
+        # Service level -> number of successive minutes that contradict its present state.
         self._against: Counter[str] = Counter()
         self._open: dict[str, WatchEvent] = {}
 
     def add(self, row: Minute, now_s: float) -> list[WatchEvent]:
-        """Judge the service levels in one minute; return the alarms that begin or end."""
+        """Judge one minute by the service levels. Return the alarms that begin or end."""
         events = []
         for level in self._levels:
             exceeded = is_exceeded(level, row)
@@ -131,7 +129,7 @@ class LiveWatch:
         self._sources, self._ring, self._alerts = sources, ring, alerts
         self._say, self._clock = say, clock
         self._service = ServiceAlarms(levels)
-        # The workspace is named after the store, so that a restarted watch can remove the workspace of a killed one.
+        # A restarted watch must find the workspace of a killed one, so the store determines its name.
         run = f"{WATCH_RUN}{ring.identity}"
         self._probes = [DirectoryProbe(directory, run) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
@@ -156,10 +154,9 @@ class LiveWatch:
         events = [*self._before(now_s), *self._broken(since, now_s)]
         for source in self._sources:
             due_s = self._due_s[source.name]
-            # A due time too far ahead means that the clock was set back.
+            # A due time far ahead means that the clock was set back.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
-                # A source that is expensive to read has a long interval. After an error, retry sooner.
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probe in self._probes:
@@ -258,7 +255,6 @@ class LiveWatch:
             for word, share in (("median", 0.5), ("p95", 0.95))
             if math.isfinite(value := histogram.percentile(share))
         }
-        # Include the waiting times of hanging operations in the service levels.
         for probe in self._probes:
             for kind, wait_s in probe.waits_s(now_s).items():
                 self._count(figures, probe, kind, wait_s)
@@ -284,7 +280,6 @@ class LiveWatch:
             text = f"the store cannot be written ({self._ring.why}): new readings are not stored"
             self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
             events.append(self._full_store)
-        # The alarm command is run once when an alarm begins and once when the alarm ends.
         self._alerts.tell([event for event in events if event.ended_s is not None or event.key not in self._open])
         for event in [*events, *self._alerts.troubles(now_s)]:
             self._ring.add_event(event)

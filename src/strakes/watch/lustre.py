@@ -37,10 +37,10 @@ _JOB = re.compile(r'^- job_id:\s+("?)(.+?)\1\s*$')
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
-# Requests between servers, and requests that idle clients send.
+# Requests that are no work for users: requests between servers, and requests of idle clients.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
 _SERVER_NAMESPACES = ("ldlm.namespaces.mdt-", "ldlm.namespaces.filter-")
-_OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that continues the value of a parameter.
+_OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that continues a value.
 
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
@@ -48,7 +48,7 @@ def read_text(source: str, time_s: float, text: str) -> CounterReading:
     disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
     lines, of_proc = list[str](), False
     for line in text.splitlines():
-        # Lines of /proc end the value of the preceding parameter.
+        # A line of /proc ends the value of the preceding parameter.
         of_proc = (of_proc or bool(_PROC.match(line))) and not _names_parameter(line)
         if not of_proc and (_names_parameter(line) or _OF_VALUE.match(line)):
             lines.append(line)
@@ -88,11 +88,10 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         kind, last = parameter.partition(".")[0], parameter.rpartition(".")[2]
         target = device(parameter)
         if ".exports." in parameter:
-            # Skip counters for a single client of a target.
             continue
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
-                # Record that the target serves, even if parsing its counters fails.
+                # The target serves even if its counters cannot be parsed.
                 serving[target] = 0.0
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
@@ -106,14 +105,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 if not recovery.serving:
                     recovering.add(target)
                 elif recovery.started_unix_s is not None and recovery.duration_s is not None:
-                    # Lustre truncates both numbers to whole seconds, which loses about one second.
+                    # Lustre truncates the begin and the duration to whole seconds.
                     recovered[target] = recovery.started_unix_s + recovery.duration_s + 1.0
             elif last == "state":
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
                 waits += states.interruptions(target)
                 since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
-                # With several connections to a target, a client is connected since the latest one, and only if none is
-                # lost.
+                # A client may have several connections to one target. The client is connected if no connection is lost.
                 other_s = connected.get(target, since_s)
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
@@ -131,13 +129,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for what, suffix in (("kbytes", ""), ("files", " (files)"))
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
-        # A client's lock limit is no capacity: only the limits of servers can be exhausted.
+        # Only the lock limits of servers can be exhausted, not those of clients.
         locks={
             name.removeprefix("ldlm.namespaces."): share
             for name, share in _ratios(params, ".pool.granted", ".pool.limit").items()
             if name.startswith(_SERVER_NAMESPACES)
         },
-        # Truncated output may lack serving targets, so it does not show that no target serves here.
+        # Truncated output may lack serving targets.
         serving=None if params.cut_off else serving,
         served=served,
         recovering=frozenset(recovering),
@@ -187,9 +185,9 @@ def _work(stats: Stats) -> Work:
 
 
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
-    r"""Parse job_stats; return job -> operations, and job -> bytes.
+    r"""Parse job_stats. Return job -> operations, and job -> bytes.
 
-    Lustre 2.7 to 2.12 have no lines "read" and "write", so count the samples of read_bytes and write_bytes there.
+    Lustre 2.7 to 2.12 have no lines "read" and "write". There, count the samples of read_bytes and write_bytes.
 
     >>> line = "  write_bytes: { samples: 7, unit: bytes, min: 1, max: 1, sum: 70 }"
     >>> _jobs(f'- job_id: "b \\"x\\""\n{line}'), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")

@@ -21,7 +21,8 @@ MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
 _MOST_CONNECTIONS = 16  # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
 
 
-# Metric family (name, labels, help) of each key of Metrics.now. Prometheus reserves the labels "quantile" and "job".
+# Key of Metrics.now -> name, labels and help text of a metric family. Prometheus reserves "quantile" and "job" as
+# labels.
 _FAMILIES = {
     "latencies": (
         "latency_seconds directory operation percentile",
@@ -45,9 +46,9 @@ _FAMILIES = {
 
 
 class Metrics:
-    """Collector for prometheus-client that exports the values in ``now``: labels -> value for each metric family.
+    """Collector of metrics for prometheus-client. ``now``: metric family -> labels -> value.
 
-    To update the values, replace the whole mapping. Any thread may do so.
+    To update the values, replace the whole mapping ``now``. Any thread may do so.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class Metrics:
 
 
 def serve(metrics: Metrics, address: str, port: int) -> int:
-    """Answer scrapes in a thread; return the port. Raises OSError if the address cannot be used."""
+    """Answer scrapes in a thread, and return the port. Raises OSError if the address cannot be used."""
     from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 
     registry = CollectorRegistry()

@@ -1,8 +1,8 @@
-"""Outages of targets: one state machine for each target, fed by servers, clients and probes.
+"""Detect outages of targets from times at which sources saw a target serve or not serve.
 
-Each source reports times at which a target served or did not serve. These times bound the outage: it began after the
-last time at which the target served, and before the first time at which it did not. The end is bounded in the same way.
-Simultaneous outages, such as outages of all targets of a server, are one event, reported at its begin and at its end.
+Sources are servers, clients and probes. An outage began between the last time at which the target served and the first
+time at which it did not. Its end is bounded in the same way. Simultaneous outages, such as outages of all targets of a
+server, are one event.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ from strakes.targets.description import Interruption
 from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
 
-_GROUP_S = 20.0  # Outages detected within this number of seconds are one event. Sources are read every 10 s.
-# Sources report the end of an outage within this number of seconds: a client pings its targets every 25 s.
+_GROUP_S = 20.0
+# All sources report the end of an outage within 30 s, because a client pings its targets every 25 s.
 _SETTLE_S = 30.0
 _PING_S = 25.0
-_SAME_ONSET_S = 60.0  # Outages that began more than this number of seconds apart are different events.
-# Interval between a client's readings in seconds. A client that reconnects sooner to a server that did not restart had
-# no outage. After serving for this time, a target that fails again has a new outage.
+_SAME_ONSET_S = 60.0
+# A disconnection for less than 10 s without a restart of the server is no outage. A target that has served for 10 s can
+# have a new outage.
 _SHORT_S = 10.0
-# Operations that wait this number of seconds are an outage of the directory, even without an outage of a target.
+# Operations that hang for 30 s are an outage of the directory.
 _HANG_S = 30.0
-_CLOCKS_DIFFER_S = 60.0  # Largest accepted difference between the clocks of two machines.
-_MOST_NAMES = 12  # Maximum number of names in a message. Its length grows in proportion.
+_CLOCKS_DIFFER_S = 60.0
+_MOST_NAMES = 12  # Maximum number of names in a message. The message grows in proportion.
 
 
 @dataclass
 class _Outage:
     """One outage of a target.
 
-    ``up_s``: last time before the outage at which the target served. ``down_s``, ``still_s``: first and last time at
-    which it did not serve. ``back_s``: first time at which it served again, or None.
+    The target served at ``up_s``, did not serve from ``down_s`` to ``still_s``, and served again at ``back_s``.
     """
 
     target: str
@@ -45,20 +44,20 @@ class _Outage:
     down_s: float
     still_s: float
     back_s: float | None = None
-    # Time when a server listed the target again: the target was mounted, and its recovery began.
+    # Time of the new mount, at which the target's recovery began.
     mounted_s: float | None = None
     misses: int = 0
     missing: bool = False
-    # Client (source) -> time when its wait ended, infinite while it waits.
+    # Client -> end of its wait, or infinity while it waits.
     waits: dict[str, float] = field(default_factory=dict)
     sure: bool = False
     superseded: bool = False
     evicted: bool = False
-    # A client replayed its requests. It does so only if the server was restarted.
+    # A client replayed its requests, which shows that the server restarted.
     restarted: bool = False
-    # The outage may have begun before the recording, so ``up_s`` is a guess.
+    # ``up_s`` is a guess, because the outage may have begun before the recording.
     earlier: bool = False
-    # Lower bound, in seconds, for the difference between the clocks of its sources.
+    # Lower bound of the difference between the sources' clocks.
     apart_s: float = 0.0
     new_server: str = ""
     event: WatchEvent | None = None
@@ -92,17 +91,16 @@ class _Served:
     seen_s: float
     start_s: float
     recovered_s: float | None
-    # Number of requests. It grew in every reading since ``busy_since_s``.
+    # Number of requests, which has grown in every reading since ``busy_since_s``.
     requests: float
     busy_since_s: float
 
 
 class Outages:
-    """Detects the outages of all targets. A target may move from one server to another."""
+    """Detector of the outages of all targets. A target may move to another server."""
 
     def __init__(self) -> None:
         self._served: dict[str, _Served] = {}
-        # Newest outage of each target.
         self._open: dict[str, _Outage] = {}
         self._superseded: list[_Outage] = []
         self._closed_s: dict[str, float] = {}
@@ -116,13 +114,13 @@ class Outages:
                 self._closed_s |= dict.fromkeys(event.subject.split(", "), event.ended_s)
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
-        """Add a reading; return events for outages that begin or end."""
+        """Add a reading. Return events for outages that begin or end."""
         if self._since_s is None:
             self._since_s = reading.time_s
         if reading.serving is not None:
             self._add_served(reading, reading.serving)
             self._add_missing(reading, reading.serving)
-        # Unfinished waits come last: a client with several connections waits while any of them waits.
+        # A client with several connections waits while any of them waits, so put unfinished waits last.
         waits = sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None)
         newest = {wait.target: wait for wait in waits}
         for wait in waits:
@@ -138,8 +136,7 @@ class Outages:
             known = self._served.get(target, first)
             start_s, recovered_s = counted_s or known.start_s, recovered_s or known.recovered_s
             recovers, outage = target in reading.recovering, self._open.get(target)
-            # Restarted counters mean a remount if the target was missing or in recovery. Otherwise, an operator cleared
-            # them.
+            # Counters restart at a remount, or when an operator clears them.
             restarted = start_s > known.start_s + 1
             if not (outage and outage.misses):
                 closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
@@ -151,7 +148,7 @@ class Outages:
                 outage = self._begin(target, now_s, known.seen_s, down_s, sure=True)
             if outage and outage.event is None and not (outage.sure or outage.waits or restarted):
                 if start_s:
-                    # The target's counters continued, so it never stopped: an earlier reading had failed to list it.
+                    # The counters continued, so the target never stopped. An earlier reading was incomplete.
                     del self._open[target]
                     outage = None
                 else:
@@ -163,7 +160,7 @@ class Outages:
             if outage:
                 self._listed(outage, reading, start_s)
             seen_s = outage.up_s if outage and recovers else now_s
-            # Between readings that are far apart, the target may have been unavailable.
+            # In a long interval between readings, the target may have been unavailable.
             busy = requests > known.requests and now_s - known.seen_s <= _GROUP_S and not (recovers or restarted)
             busy_since_s = known.busy_since_s if busy else now_s
             self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s, requests, busy_since_s)
@@ -189,7 +186,7 @@ class Outages:
                 if outage.waits and not outage.misses:
                     outage.apart_s = max(outage.apart_s, known.seen_s - outage.down_s)
                 outage.misses += 1
-                # A single reading without the target may be incomplete.
+                # One reading without the target may be incomplete.
                 outage.sure |= outage.misses > 1
                 outage.missing, outage.mounted_s = True, None
                 outage.unserved(reading.time_s)
@@ -203,7 +200,7 @@ class Outages:
         outage = outage and self._ongoing(target, began_s, outage.waits.get(reading.source, math.inf))
         if outage is None:
             known = self._served.get(target)
-            # A client notices an outage only with its next request or ping, so the outage began earlier than the wait.
+            # The outage began before the wait, because a client notices it only with its next request or ping.
             up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
             if known and wait.or_earlier:
                 up_s = known.seen_s
@@ -258,13 +255,13 @@ class Outages:
         unfinished = (*self._superseded, *self._open.values())
         new = [outage for outage in unfinished if outage.event is None and outage.sure]
         for outage in new:
-            # If the directory hangs during an outage of a target, both are one event.
+            # A hanging directory and an outage of its target are one event.
             known = [each for each in unfinished if each.event and (outage.is_directory or outage.fails_with(each))]
             if known:
                 outage.event, outage.down_s = known[0].event, min(outage.down_s, known[0].down_s)
         new = [outage for outage in new if outage.event is None]
         others = [outage for outage in new if not self._is_cut_off(outage)]
-        # So far, only clients are cut off. Wait, because a server with a wrong clock may still report an outage.
+        # If only clients are cut off so far, wait: a server whose clock differs may still report an outage.
         new = others or [each for each in new if not each.lasts or each.down_s <= now_s - _CLOCKS_DIFFER_S]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []
@@ -275,7 +272,7 @@ class Outages:
         if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
             return []
         shown = _shown(group)
-        # A source notices an outage with its next ping, unless its own machine had failed and sent nothing.
+        # A source notices an outage at its next ping.
         began_s = min(outage.up_s + min(outage.down_s - outage.up_s, _PING_S) / 2 for outage in group)
         least_s = max(now_s - outage.down_s for outage in shown)
         listed = names([outage.target for outage in shown])
@@ -356,15 +353,15 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: b
 def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[float, float]:
     low_s, high_s = math.inf, 0.0
     for outage in outages:
-        # The difference between two clocks is only known to within the interval of the readings.
+        # The difference of the clocks is known only to within the interval of the readings.
         wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
         up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
         if alone:
-            # A client that was cut off may wait for longer than the server's list of targets shows.
+            # A client that is cut off may wait longer than the server's list of targets shows.
             up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s
-        # If the lower bound exceeds the upper one, the clocks differ even more, so exchange the bounds.
+        # If the bounds are in the wrong order, the clocks differ even more.
         least_s, most_s = max(0.0, min(least_s, most_s)), max(0.0, least_s, most_s)
         low_s, high_s = min(low_s, least_s), max(high_s, math.inf if outage.earlier else most_s)
     return low_s, high_s

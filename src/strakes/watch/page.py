@@ -14,7 +14,6 @@ from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
 
 _MOST_EVENTS = 500  # Maximum number of rows in a table. The size of the page grows in proportion.
-# If the last stored row is older than this number of seconds, the watch does not run. It stores a row each minute.
 _RUNS_S = 600.0
 
 
@@ -31,7 +30,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     others = len(events) - len(alarms) - len(gaps)
     watched_s, probed_s = (sum(row.seconds for row in rows if row.figures or not only) for only in (False, True))
     span_s = max(until_s - since_s, 1.0)
-    # Without a running watch, it is unknown whether unfinished events have ended.
+    # Without a running watch, the end of unfinished events is unknown.
     runs = max((row.time_s + row.seconds for row in rows), default=0.0) > until_s - _RUNS_S
     lasts = "lasts" if runs else "not known"
     return render_page(
@@ -62,7 +61,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
 def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool]:
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     if event.kind == "gap" and event.subject == CLOCK:
-        # Gaps from clock steps have no duration.
+        # A clock step has no duration.
         long = ""
     text = f"{event.text} (a gain)" if event.gain else event.text
     return _when(event.began_s), long, event.kind, text, event.certainty, event.alarm

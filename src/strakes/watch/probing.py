@@ -24,31 +24,30 @@ from strakes.targets.mountinfo import find_mount, read_mounts
 from strakes.targets.workspace import Workspace
 from strakes.watch.values import WatchEvent
 
-RATE_PER_S = 1.0  # Rate of each kind of operation, per second.
-# Kind of operation of the probe -> its name in metrics and service levels.
+RATE_PER_S = 1.0
+# Operation of the probe -> its name in metrics and service levels.
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
-# Seconds until a failed probe is restarted. A failure of operations ends after this time without another one.
+# A failed probe is restarted after a minute. A failure is over after a minute without another error.
 _AGAIN_S = 60.0
-_MOUNTED_EACH_S = 10.0  # Interval in seconds between checks of the mount point.
-_HANGS_S = 15.0  # An operation that waits for this number of seconds is reported as hanging.
-_SLOW_S = 5.0  # The probe pauses, like --neighbour, if its operations take longer than this number of seconds.
-# Seconds that the probe needs to catch up after the watch was stopped. Operations in this time are ignored.
+_MOUNTED_EACH_S = 10.0
+_HANGS_S = 15.0
+_SLOW_S = 5.0  # Like --neighbour, the probe pauses if its operations take longer than 5 s.
 _DRAINED_S = 2.0
-_GONE = ("ENOENT", "ENOTDIR", "ESTALE")  # Errors that show that the directory was removed or replaced.
-# Errors on creating a file that other users of the file system would also get.
+_GONE = ("ENOENT", "ENOTDIR", "ESTALE")
+# Errors that any user who creates a file would get.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _ANY = ""
 
 
 class MountCheck:
-    """Detects that a file system was unmounted, after which the path of the directory is on another one."""
+    """Detector of an unmounted file system: the path then belongs to another file system."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = os.path.abspath(directory)
         self._mount_point = find_mount(read_mounts(), self._directory).mount_point
 
     def why_not(self) -> str:
-        """Return an error if the file system was unmounted, else "". Also "" for autofs, which mounts on access."""
+        """Return an error text if the file system is unmounted, else "". An autofs counts as mounted."""
         mount = find_mount(read_mounts(), self._directory)
         if len(mount.mount_point) >= len(self._mount_point):
             self._mount_point = mount.mount_point
@@ -58,7 +57,7 @@ class MountCheck:
 
 
 class CreateTest:
-    """Creates a file in a child process, so that a hanging file system does not block the watch."""
+    """Test that creates a file in a child process, so that a hanging file system does not block the watch."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -76,9 +75,10 @@ class CreateTest:
         self._child = None
 
     def run(self) -> int:
-        """Create a file; return the error number, or 0 for success.
+        """Create a file. Return the error number, or 0 for success.
 
-        Raises MeasurementError if the file system does not answer in time. The next call then waits for the same child.
+        Raises MeasurementError if the file system does not answer in time. The next call then waits for the same child
+        process.
         """
         path = str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}")
         self._child = self._child or calls.begin("try", path, MARKER_NAME, stderr=subprocess.PIPE)
@@ -92,7 +92,7 @@ class CreateTest:
 
 
 class DirectoryProbe:
-    """Probe of ``directory``. ``run``: name of the run in its workspace. ``missed``: failures of the probe itself."""
+    """Probe of a directory. ``run``: id of the run in its workspace. ``missed``: number of failures of the probe."""
 
     def __init__(self, directory: Path, run: str) -> None:
         self.directory = directory
@@ -108,7 +108,7 @@ class DirectoryProbe:
         self._gap: WatchEvent | None = None
         self._failing: tuple[WatchEvent, int, float] | None = None
         self._control = Control()
-        # Kinds of operation whose last operation was slow.
+        # Kinds of operation of which the latest operation was slow.
         self._slow: set[str] = set()
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
@@ -116,7 +116,7 @@ class DirectoryProbe:
         self._answered_s = 0.0
 
     def step(self, now_s: float) -> tuple[Sequence[LoggedOperation], list[WatchEvent]]:
-        """Return the operations and events since the last call; start the probe if it does not run."""
+        """Return the operations and events since the last call. Start the probe if it does not run."""
         if self._probe is None:
             return [], self._start(now_s)
         try:
@@ -127,12 +127,11 @@ class DirectoryProbe:
             taken = self._probe.take()
         except StrakesError as error:
             self.stop()
-            # Prefer the error of a failed operation, which is more specific than the probe's.
+            # The error of a failed operation is more specific than the error of the probe.
             fails = str(self._failing[0].evidence["why"]) if self._failing else ""
             return [], self._failed(self._mount.why_not() or fails or error.why or error.what, now_s)
         operations = [operation for operation in taken if operation.due_s > self._stopped_s + _DRAINED_S]
         if any(operation.errno in _GONE for operation in operations):
-            # The directory is gone, so discard the latencies. The next start of the probe reports the error.
             self.stop()
             self._again_s = now_s + _MOUNTED_EACH_S
             return [], []
@@ -141,7 +140,7 @@ class DirectoryProbe:
 
     def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
         for operation in operations:
-            # Subtract the time in the queue behind a slow operation.
+            # Time in the queue behind a slow operation does not count.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             self._control = self._control.after(Felt(operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
@@ -149,7 +148,7 @@ class DirectoryProbe:
             return []
         self._control = Control()
         if operations and not self._slow:
-            # The last operations were fast, so the file system has recovered.
+            # Fast operations show that the file system has recovered.
             return []
         self.stop()
         self._again_s = now_s + _AGAIN_S
@@ -158,7 +157,7 @@ class DirectoryProbe:
         return [self._event(now_s, text, self._again_s)]
 
     def hang(self, now_s: float) -> Interruption | None:
-        """Return the interruption while operations hang, once more with its end afterwards, and then None."""
+        """Return the interruption while operations hang, and once more when it has ended. Otherwise return None."""
         self._hanging_s |= {
             kind: self._hanging_s.get(kind, next_s)
             for kind, next_s in self._next_s.items()
@@ -173,7 +172,7 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind of operation -> seconds for which one has hung. Creates that fail count as infinite."""
+        """Return kind of operation -> seconds for which one has been hanging. Failed creations count as infinite."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)
@@ -192,7 +191,7 @@ class DirectoryProbe:
             stack.close()
 
     def close(self, now_s: float) -> list[WatchEvent]:
-        """End the probe and remove its workspace; return an event if the removal fails."""
+        """End the probe and remove its workspace. Return an event if the removal fails."""
         self.stop()
         if self._workspace is None:
             return []
@@ -211,8 +210,7 @@ class DirectoryProbe:
             self._next_s.pop(_ANY, None)
             since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
             if since_s is not None:
-                # The engine's log lacks an operation if the engine ended first. Then the wait ended when the next one
-                # was due.
+                # If the engine did not log its last operation, the due time of the next operation bounds the wait.
                 lost = operation.due_s > since_s + 2 / RATE_PER_S
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S
@@ -268,7 +266,7 @@ class DirectoryProbe:
         return [replace(gap, told_s=now_s, ended_s=now_s, text=text)]
 
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
-        # Checking for a mount is cheap, so do it often. After a hang, start the probe at the first answer.
+        # Check for a new mount often, because the check is cheap.
         self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
         if self._test.hangs:
             self._again_s = now_s

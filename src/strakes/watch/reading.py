@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from strakes.targets.description import Interruption
 
-DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"  # Names of the peer groups.
-WINDOW_S = 15.0  # Minimum length of a window in seconds. Shorter windows have too few requests for a comparison.
-LONGEST_S = 20 * WINDOW_S  # Maximum number of seconds between two readings that are compared.
+DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
+WINDOW_S = 15.0  # Shorter windows have too few requests for a comparison.
+LONGEST_S = 20 * WINDOW_S
 
 
 @dataclass(frozen=True)
 class OfKind:
-    """Requests of one kind: number, sum of seconds, sum of squared seconds, and bytes moved (0: unknown)."""
+    """Requests of one kind: number, sum of service times, sum of their squares, and bytes (0: unknown)."""
 
     requests: float
     busy_s: float
@@ -32,7 +32,7 @@ class OfKind:
 
     @property
     def variance_s2(self) -> float:
-        """Return the estimated variance of ``busy_s``, from the variance of the requests' service times."""
+        """Return the estimated variance of ``busy_s``, from the variance of the service times."""
         mean_s = self.busy_s / self.requests
         if self.requests < 2:
             return self.squares_s2
@@ -44,9 +44,9 @@ _NONE = OfKind(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Work:
-    """Counters of a target or disk since their last reset: number of requests, and seconds spent on them.
+    """Counters of a target or disk: number of requests, and seconds spent on them.
 
-    ``kinds``: the counters of each kind of request, if available.
+    ``kinds``: counters of each kind of request, if available.
     """
 
     requests: float
@@ -67,14 +67,13 @@ class Work:
 
 @dataclass(frozen=True)
 class CounterReading:
-    """The counters of a source at ``time_s``. Counters are cumulative since their last reset.
+    """Counters of a source at ``time_s``. Counters are cumulative since their last reset.
 
-    ``work``: peer group -> member -> work. ``jobs`` and ``job_bytes``: target -> job -> requests or bytes. ``clients``:
-    client -> requests. ``full`` and ``locks``: name -> used share of the space or locks. ``serving``: target -> last
-    reset of its counters (0: unknown); None if the source lists no targets. ``served``: target -> requests of clients.
-    ``recovering``: targets in recovery. ``recovered``: target -> end of its last recovery. ``waits``: interruptions of
-    targets for a client. ``connected``: target -> time when a client connected to it, 0 if disconnected. ``figures``:
-    metric -> value, whose level is watched. ``devices``: disk -> target. ``missing``: errors of this reading.
+    ``work``: peer group -> member -> work. ``jobs``, ``job_bytes``: target -> job -> requests or bytes. ``full``,
+    ``locks``: name -> used share of the capacity. ``serving``: target -> last reset of its counters (0: unknown), or
+    None if the source lists no targets. ``served``: target -> requests of clients. ``recovered``: target -> end of its
+    last recovery. ``connected``: target -> begin of the client's connection (0: disconnected). ``figures``: metric ->
+    value. ``devices``: disk -> target. ``missing``: errors of this reading.
     """
 
     source: str
@@ -97,5 +96,5 @@ class CounterReading:
 
     @property
     def has_service_times(self) -> bool:
-        """Return whether servers report service times. Lustre servers before 2.13 only count requests."""
+        """Return whether servers report service times. Lustre servers report them since version 2.13."""
         return any(work.busy_s for group, of in self.work.items() if group != DISKS for work in of.values())

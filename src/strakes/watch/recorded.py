@@ -22,13 +22,13 @@ from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
 MARK = "### "
-_FURTHEST_S = 1e11  # Upper limit of Unix times in seconds. datetime can format all times below it.
-_MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
+_FURTHEST_S = 1e11  # Largest Unix time. datetime can format all times below it.
+_MOST_LINE = 1 << 20
 # Maximum memory in bytes for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
-# Maximum number of readings not later than the one before. Joins of files have one each; 1 MB of gzip, 40 million.
+# Maximum number of readings that are not later than the previous one. Each join of two files causes one.
 _MOST_LATE = 10_000
-# Overhead of a line in a list, in bytes.
+# Memory for a line of text in addition to its characters.
 _LINE_BYTES = 64
 _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
@@ -61,7 +61,7 @@ class Contents:
         self._not_understood = self._not_understood or next(iter(reading.missing), "")
 
     def lacking(self) -> tuple[str, ...]:
-        """Return the events that cannot be detected, one sentence each. Raises BadInputError without any counters."""
+        """Return a sentence for each kind of event that cannot be detected. Raises BadInputError without counters."""
         if not self._seen:
             why = self._not_understood.partition("; ")[0][:200] or "no counters of targets, jobs or clients"
             remedy = "Record the output of lctl get_param, each after a line of ### and the Unix time."
@@ -79,7 +79,7 @@ class Contents:
 
 
 def is_recording(path: Path) -> bool:
-    """Return whether the first line of the file is that of a recording. Raises BadInputError if it cannot be read."""
+    """Return whether the file begins like a recording. Raises BadInputError if the file cannot be read."""
     with open_lines(path) as lines:
         return next(lines, "").startswith(MARK)
 
@@ -99,9 +99,9 @@ def readings(paths: Sequence[Path], ahead_s: Mapping[str, float] | None = None) 
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
-    """Open a text file that may be gzipped; yield an iterator over its lines.
+    """Open a text file, which may be gzipped, and yield an iterator over its lines.
 
-    Opening and iterating raise BadInputError, for example for a line too long for the memory.
+    Raises BadInputError if the file cannot be read, for example because a line is too long.
     """
     try:
         with open_regular(path) as file:
@@ -148,7 +148,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
             yield read_text(path.name, time_s, "".join(lines))
             late += now_s <= time_s
             if late > _MOST_LATE:
-                raise BadInputError("not a recording", where=where, why=f"{late} readings are not later than before")
+                raise BadInputError("not a recording", where=where, why=f"{late} readings are not in order of time")
         time_s, lines, size = now_s, [], 0
     if time_s is not None:
         yield read_text(path.name, time_s, "".join(lines))

@@ -26,12 +26,12 @@ from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 MOST_ROWS = 2_000_000  # Maximum number of rows: a year of values per minute in four series. Memory grows in proportion.
-_ONE_ALARM_S = 3 * 86400.0  # Changes to the worse that begin within three days of the previous one count as one alarm.
-_MOST_VALUE = 2.0**64  # Largest accepted value (counters have 8 bytes), so that powers and sums of values stay finite.
-# First (1980) and last (9999) accepted Unix time. Smaller numbers are probably days since 1900, as spreadsheets write;
-# datetime ends at the year 9999.
+_ONE_ALARM_S = 3 * 86400.0
+_MOST_VALUE = 2.0**64  # Counters have 8 bytes. Sums and powers of larger values could overflow.
+# First (1980) and last (9999) accepted time. A smaller number is probably a spreadsheet's date in days; datetime ends
+# in 9999.
 _EARLIEST_S, _LAST_S = 315532800.0, 253402300799.0
-# Accepted number and share of unreadable rows, for example with a word instead of a missing value.
+# Accepted number and share of unreadable rows.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
 _SEPARATORS = (",", ";", "\t", "|")
 _MISSING = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
@@ -48,9 +48,9 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a replay. ``learning``: series too short for a detection. ``passed_over``: number of skipped rows.
+    """Result of a replay. ``learning``: names of series that are too short. ``passed_over``: number of skipped rows.
 
-    ``impossible``: a text on single negative values, which were left out.
+    ``impossible``: text about negative values that were ignored.
     """
 
     events: tuple[WatchEvent, ...]
@@ -62,13 +62,13 @@ class Replay:
 
     @property
     def alarms(self) -> int:
-        """Return the number of changes to the worse. Changes within three days of each other count once."""
+        """Return the number of alarms. Changes to the worse within three days count as one alarm."""
         began = sorted(event.began_s for event in self.events if event.alarm)
         return sum(1 for before, now in zip([-math.inf, *began], began, strict=False) if now - before > _ONE_ALARM_S)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return a line on series that are too short, and a line on skipped rows."""
+        """Return lines about short series, skipped rows and ignored values."""
         short = f"too short, with fewer than {LEARN} values: {names(self.learning)}"
         skipped = f"{counted(self.passed_over, 'row')} skipped: no time or no value"
         lines = (short if self.learning else "", skipped if self.passed_over else "", self.impossible)
@@ -85,7 +85,7 @@ class Replay:
 
 
 def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int, str]:
-    """Return the series of a CSV file, the number of skipped rows, and a text on impossible values, which are left out.
+    """Return the series of a CSV file, the number of skipped rows, and a text about ignored values.
 
     Raises BadInputError if the file cannot be read.
     """
@@ -135,7 +135,7 @@ def _drop_impossible(rows: list[tuple[float, float]]) -> list[tuple[float, float
 
 
 def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
-    """Return the separator with which the header has most of the requested columns, and the header's columns."""
+    """Return the separator of the file, and the columns of its header."""
     with open_lines(path) as lines:
         first = next(lines, "").strip("\r\n")
     if not first.strip():
@@ -167,7 +167,7 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
                     why = f"the file has more than {MOST_ROWS} rows"
                     raise BadInputError("the file is too large", where=str(path), why=why)
                 row = cells
-                if len(cells) == width + 1:  # each row ends in a separator, or begins with an index without a name
+                if len(cells) == width + 1:  # rows end in a separator, or begin with an index that has no name
                     row = cells[:-1] if not cells[-1] else cells[1:]
                 yield number, row if len(row) == width else None
         except (csv.Error, ValueError) as error:
@@ -177,7 +177,7 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
 
 
 def _series(name: str, rows: list[tuple[float, float]]) -> WatchedSeries:
-    # A dictionary removes the duplicate rows of overlapping exports, but keeps the order of rows with the same time.
+    # Overlapping exports contain duplicate rows. A dictionary removes them and keeps the order.
     times, values = np.array(list(dict.fromkeys(sorted(rows, key=lambda row: row[0])))).T
     return WatchedSeries(name, times, values)
 
@@ -204,7 +204,7 @@ def changes_of(series: WatchedSeries, alarms_a_month: float, *, worse_up: bool) 
     scale: Literal["log", "plain"] = "log" if np.all(series.values > 0) else "plain"
     levels = LevelDetector(series.name, alarms_a_month, scale, worse_up=worse_up)
     pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
-    # The detector returns an event again when it ends, so keep the last version.
+    # An event is returned again when it ends, so keep its last version.
     return list({event.key: event for pair in pairs for event in levels.add(*pair)}.values())
 
 

@@ -1,6 +1,7 @@
-"""Store of a watch: daily files with a line per minute, kept for 400 days, and a file of events, kept forever.
+"""Store of a watch: one file per day with a line per minute, and one file of events.
 
-An incomplete last line is removed when the store is opened for writing.
+Daily files are kept for 400 days, and events for ever. An incomplete last line is removed when the store is opened for
+writing.
 """
 
 from __future__ import annotations
@@ -32,10 +33,9 @@ _KEPT_DAYS = 400
 _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 _MOST_LATE = 1000  # Maximum number of events in memory while the store cannot be written. Memory grows in proportion.
-# Maximum length of a line. Rows of a thousand servers are below 100 KiB, so a longer line is damaged.
 _MOST_LINE_BYTES = 1 << 20
-_MOST_EVENTS_BYTES = 16 << 20  # Only the last 16 MiB of events are read (about 40,000 events; a page shows 500).
-_MOST_TIME_S = 2.5e11  # Upper limit of Unix times, in the year 9892. datetime ends at the year 9999.
+_MOST_EVENTS_BYTES = 16 << 20  # The last 16 MiB contain about 40,000 events. A page shows 500.
+_MOST_TIME_S = 2.5e11
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Ring:
                 raise BadInputError(what, where=str(self.directory), remedy=remedy) from error
 
     def add(self, row: RingRow) -> bool:
-        """Write the row of a minute and any queued events; return whether everything was written."""
+        """Write the row of a minute and the queued events. Return whether both were written."""
         figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
         line = {"t": row.time_s, "s": row.seconds, "f": figures}
         kept = self._append(f"rows-{int(row.time_s // DAY_S):06d}.jsonl", line)
@@ -104,7 +104,7 @@ class Ring:
         return kept and self._write_late()
 
     def add_event(self, event: WatchEvent) -> bool:
-        """Write an event and return whether that succeeded. After a failure, the event is queued for a later call."""
+        """Write an event, or queue it if that fails. Return whether it was written."""
         self._late.append(asdict(event))
         if len(self._late) > _MOST_LATE:
             self._late.popleft()
@@ -124,12 +124,12 @@ class Ring:
         return max((row.time_s + row.seconds for row in rows), default=None)
 
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
-        """Return the last version of each event since ``since_s``, from the last 16 MiB; skip damaged lines."""
+        """Return the last version of each event since ``since_s``, from the last 16 MiB. Skip damaged lines."""
         found = {event.key: event for event in self._read(self.directory / _EVENTS, _event, _MOST_EVENTS_BYTES)}
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
-        """Remove the oldest day if it is over 400 days old. Only one day is removed, because the clock may be wrong."""
+        """Remove only the oldest daily file, if it is over 400 days old, because the clock may be wrong."""
         oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
         if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
             with suppress(OSError):

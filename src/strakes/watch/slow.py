@@ -1,9 +1,9 @@
-"""Find slow targets: service time per request, compared with the peer group and with the past of the target.
+"""Find slow targets by their service time per request.
 
-The number of requests does not matter. The times of the peers are weighted by the target's mixture of requests, and
-larger requests may take longer in proportion. A slow target exceeds the bound in several consecutive windows. The
-confidence follows from the number of equally long sequences in the peer group below the bound, so windows need not
-be independent. One standard error is subtracted if the counters report the variance of service times.
+The service time is compared with that of the peer group, for the same mixture of requests, and with the past of the
+target. Larger requests may take longer in proportion. A slow target exceeds a bound in several consecutive windows. The
+confidence follows from the number of equally long sequences of windows in the peer group that do not exceed the bound.
+If the variance of service times is known, one standard error is subtracted.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow if its service time is this multiple of its peers' and of its usual level. Twice is normal.
+# Minimum ratio of a slow target's service time to that of its peers and to its usual one. Twice is normal.
 TIMES = 3.0
-# Minimum service time of a slow target in seconds. Shorter times vary more than threefold by caches and interrupts.
+# Service times below 1 ms vary more than threefold because of caches and interrupts.
 _LEAST_S = 0.001
 _WINDOWS, _WITHOUT_PAST = 3, 6
 # Minimum number of requests in a window. The standard error of a mean of 4 is half the standard deviation.
 _FEWEST_REQUESTS = 4.0
-# Number of past windows kept for a target (3,600 s), and minimum number to know its usual level (60 s).
+# Number of past windows in memory, and minimum number to know the usual level.
 _KEPT, _USUAL_FROM = 240, 4
-# Largest gap in seconds between slow windows of one event, because a slow target may complete no request for a while.
+# Largest gap between slow windows of one event. A slow target may complete no request for a while.
 _APART_S = 4 * WINDOW_S
 
 
 class SlowTargets:
-    """Detects slow members of one peer group, such as the disks of data targets."""
+    """Detector of slow members of one peer group, such as the disks of data targets."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -47,10 +47,7 @@ class SlowTargets:
         """Member -> its service time in the last window in seconds, if it had enough requests."""
 
     def add(self, time_s: float, work: dict[str, Work], targets: Mapping[str, str] | None = None) -> list[WatchEvent]:
-        """Add counters; return events that begin or end. ``targets``: disk -> its target, if disks are compared.
-
-        A clock step discards the current window.
-        """
+        """Add counters. Return events that begin or end. ``targets``: disk -> its target, if disks are compared."""
         if self._first is None or not 0 <= time_s - self._first[0] <= LONGEST_S:
             self._first = (time_s, work)
             return []
@@ -74,7 +71,7 @@ class SlowTargets:
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
-        # The standard error is subtracted only to begin an event, not to continue it.
+        # The standard error is subtracted only at the begin of an event.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:
@@ -171,7 +168,7 @@ def _by_kind(members: Iterable[Work]) -> dict[str, _OfAll]:
 
 
 def _compared(one: Work, all_of: Mapping[str, _OfAll]) -> _Compared | None:
-    """Return the service times of ``one`` and of its peers, or None if there are too few requests of the same kinds.
+    """Return the service times of a target and of its peers, or None with too few comparable requests.
 
     >>> syncs, opens = Work(8, 24, kinds={"sync": OfKind(8, 24, 72)}), Work(9, 9, kinds={"open": OfKind(9, 9)})
     >>> _compared(syncs, _by_kind([syncs, opens])) is None

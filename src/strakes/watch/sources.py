@@ -1,4 +1,4 @@
-"""Sources of counters for a live watch. A source also names the kinds of events that it cannot detect."""
+"""Sources of counters for a live watch."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
-# Reading the waiting times of clients is expensive. If counters show which server serves a target, it is done in every
-# fourth reading, and in the four readings after another server took over.
-_WAITS_EACH = 4  # Twice as often costs twice as much processor time.
+# If counters show which server serves a target, the waiting times of clients are read only every fourth time. Twice as
+# often would cost twice as much processor time.
+_WAITS_EACH = 4
 _FULL_EACH_S = 120.0
-# Readings and their child processes may use 0.7 % of a processor, averaged over about 4 readings. If they use more, the
-# interval between readings grows from 30 s up to 300 s.
+# Readings may use 0.7 % of a processor, averaged over 4 readings. If they use more, their interval grows from 30 s up
+# to 300 s.
 _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 
@@ -37,21 +37,21 @@ def _spent_s() -> float:
 
 
 def _why(error: StrakesError) -> str:
-    # A hang blocks different calls in turn. Leave out the call, so that its errors have the same text.
+    # Omit the name of the blocked call, so that repeated errors have the same text.
     return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 
 class CounterSource(Protocol):
-    """A source of readings. It raises no errors, but lists them in its readings."""
+    """Source of readings. Errors are listed in the readings and not raised."""
 
     name: str
     every_s: float
 
     def read(self, time_s: float) -> CounterReading:
-        """Return the current reading; ``time_s`` is Unix time."""
+        """Return the reading at ``time_s`` (Unix time)."""
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return a sentence for each kind of event that this source cannot detect, judged by its first reading."""
+        """Return a sentence for each kind of event that the source cannot detect, according to its first reading."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class LustreSource:
     _jobs_s: float = 0.0
 
     def read(self, time_s: float) -> CounterReading:
-        """Read all Lustre parameters in one call of lctl. Large job statistics are read less often."""
+        """Read all Lustre parameters in one call of lctl, but large job statistics less often."""
         before_s = _spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
         wanted = [parameter for parameter in self.parameters if jobs or not parameter.endswith(_JOBS)]
@@ -114,7 +114,7 @@ class TargetSource:
         self._mounted = MountCheck(self.target.path)
 
     def read(self, time_s: float) -> CounterReading:
-        """Return counters, interruptions and used space; lengthen the interval if reading needs much processor time."""
+        """Return counters, interruptions and used space. Read less often if that needs much processor time."""
         if why_not := self._mounted.why_not():
             return CounterReading(self.name, time_s, missing=(why_not,))
         before_s = _spent_s()
@@ -137,7 +137,7 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            # fullness() starts a process. It is needed rarely if a probe shows that the file system answers.
+            # fullness() starts a process, and is rarely needed if a probe works.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s
@@ -165,7 +165,7 @@ class TargetSource:
         )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return a sentence for each kind of event that cannot be detected, judged by the first reading."""
+        """Return a sentence for each kind of event that cannot be detected, according to the first reading."""
         local, lines = isinstance(self.target, LocalTarget), []
         if not reading.work:
             reasons = [limit.why for limit in self.target.limits() if "counters" in limit.what]
@@ -202,7 +202,7 @@ class TargetSource:
 def sources_of(
     target: Target, servers: Servers | None, asking: Runner = run, *, probed: bool = True
 ) -> list[CounterSource]:
-    """Return the sources for a target. ``probed``: a probe works in the target's directory."""
+    """Return the sources for a target. ``probed``: whether a probe works in its directory."""
     name = str(target.path)
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]

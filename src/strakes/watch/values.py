@@ -15,7 +15,7 @@ from strakes.base.units import format_duration
 
 Numbers = NDArray[np.float64]
 Kind = Literal["level", "early-warning", "slow-target", "saturation", "outage", "heavy", "service-level", "gap"]
-CLOCK = "clock"  # Subject of events about the clock of this machine.
+CLOCK = "clock"  # Subject of events about this machine's clock.
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,11 @@ class WatchedSeries:
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """Event for the operator. Times are Unix time. ``ended_s``: None if the event lasts or its end is unknown.
+    """Event for the operator, with Unix times. ``ended_s``: None if the event lasts or its end is unknown.
 
-    ``size``, ``low`` and ``high`` are in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: a
-    probability, or None for an observed fact. ``gain``: a change to the better, which raises no alarm.
+    ``size``, ``low``, ``high``: estimate and its bounds, as a "ratio" (after / before) or a "difference" (after -
+    before). ``sure``: probability, or None for an observed fact. ``gain``: a change to the better, which raises no
+    alarm.
     """
 
     kind: Kind
@@ -56,7 +57,7 @@ class WatchEvent:
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Return the identity of the event, which is the same when it begins and when it ends."""
+        """Return a key that is the same at the begin and at the end of the event."""
         return self.kind, self.subject, self.began_s
 
     @property

@@ -1,4 +1,4 @@
-"""All detectors of a watch. They turn readings of counters into events, without I/O and in bounded memory."""
+"""All detectors of a watch, which turn readings of counters into events. They use no I/O and bounded memory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Counter
 from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent
 
-ALARMS_A_MONTH = 1.0  # The default of --false-alarms-a-month.
+ALARMS_A_MONTH = 1.0  # Default of --false-alarms-a-month.
 FOR_CHANCE = 2.0  # False level shifts per false alarm: half of them are improvements, which raise no alarm.
-# Level shifts are detected in medians over this number of seconds, short enough to show daily seasonality.
 LEVEL_S = 300.0
 MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
-_GAP_S = 300.0  # A longer interval between two readings, in seconds, is reported as a gap.
-# Shares of the capacity at which a saturation begins and ends. With equal shares, noise would raise many alarms.
+_GAP_S = 300.0
+# Used shares of a capacity at which a saturation begins and ends. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 
 
 class Watch:
-    """All detectors. ``alarms_a_month``: accepted false alarms per month about levels, for all metrics together."""
+    """All detectors of a watch. ``alarms_a_month``: accepted number of false alarms per month about levels."""
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month
@@ -33,7 +32,7 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
-        # Peer group -> source -> (time, counters). A peer group may span several servers.
+        # Peer group -> source -> (time, counters).
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._target_of: dict[str, str] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
@@ -43,7 +42,7 @@ class Watch:
         self._reported_as: dict[tuple[str, str], str] = {}
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
-        """Add a reading; return the events that it reveals, ordered by their begin."""
+        """Add a reading. Return the events that it reveals, in order of their begin."""
         events = self._gap(reading)
         events += self.outages.add(reading)
         events += self._work(reading)
@@ -63,7 +62,7 @@ class Watch:
 
     @property
     def service_s(self) -> dict[str, float]:
-        """Return the seconds of service time per request for each target in the last window."""
+        """Return target -> service time per request in seconds, in the last window."""
         return {name: took for slow in self._slow.values() for name, took in slow.took.items()}
 
     @property
@@ -72,7 +71,7 @@ class Watch:
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Do not report these seconds as a gap between readings, because the caller reports their cause."""
+        """Do not count ``seconds`` as a gap between readings, because the caller reports the cause."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
@@ -94,13 +93,13 @@ class Watch:
                 events += self._slow[group].add(reading.time_s, work)
         targets = reading.work.get(DATA_TARGETS, {})
         disks = reading.work.get(DISKS, {})
-        # Add the server to the key, because two servers may have disks with the same name.
+        # Two servers may have disks with the same name.
         keys = {f"{reading.source} {disk}": disk for disk in disks if reading.devices.get(disk) in targets}
         if keys:
             self._target_of |= {key: reading.devices[disk] for key, disk in keys.items()}
             work = self._of_all_servers(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
             events += self._slow[DISKS].add(reading.time_s, work, self._target_of)
-        # A slow disk makes its target slow. Report only one of the two.
+        # A slow disk makes its target slow, so report only one of the two.
         return [event for event in events if self._is_new(event, str(event.evidence["target"]), event.subject)]
 
     def _of_all_servers(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:

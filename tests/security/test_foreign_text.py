@@ -15,7 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.base.errors import MeasurementError
-from strakes.base.foreign_text import command_line, escaped, for_csv, for_shell, for_terminal, without_secrets
+from strakes.base.foreign_text import (
+    command_line,
+    escaped,
+    for_csv,
+    for_shell,
+    for_terminal,
+    shown_command,
+    source_without_secrets,
+    without_secrets,
+)
 from strakes.cli.main import cli, run, write_log
 from strakes.cli.options import Output
 from strakes.control.drill_undo import RunCommand
@@ -160,6 +169,8 @@ COMMANDS = [
     """tool '{"password": "hidden"}' --header 'X-Auth-Token: hidden'""",
     "ior --secret-key hidden --secret_key hidden --secretkey 'hid den' --S3-libs3.secret-key hidden --S3.secret-key hidden",
     "ior -S3-libs3.secret-key hidden --private-key hidden --cred hidden --creds 'hid den' '--secret-key' 'hid den'",
+    "ior --key hidden --hmac-key hidden --jwt=hidden --bearer=hidden --secret-key = hidden --encryption-key hidden a",
+    "mount -o ro,username=me%hidden //srv/share /m && smbclient -U 'D\\me%hidden' //srv/share",
     "env SLURM_JWT=hidden GITHUB_PAT=hidden GLUSTER_AUTH='hid den' --cred=hidden ssh host",
     "curl -u me:hidden -H 'Authorization: Bearer hidden' -H Authorization:hidden host",
 ]
@@ -183,15 +194,24 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
     assert without_secrets(without_secrets(command)) == without_secrets(command)
 
 
+@given(st.text(st.sampled_from("ab'\"\\ ;$,)=-"), max_size=6), st.booleans())
+def test_a_secret_of_any_characters_is_hidden_also_in_a_command_within_a_command(text: str, nested: bool) -> None:
+    for words in (["--token", f"Q{text}Q"], [f"--token=Q{text}Q"], [f"API_KEY=Q{text}Q"], ["-p", f"Q{text}Q"]):
+        line = shlex.join(["x", *words, "end"])
+        argv = ["sh", "-c", line] if nested else shlex.split(line)
+        for shown in (shown_command(argv), for_shell(shlex.join(argv)), *([] if nested else [without_secrets(line)])):
+            assert "Q" not in without_secrets(shown) and "end" in without_secrets(shown)
+
+
 @pytest.mark.parametrize(
     "piece",
     [
         *("a", "KEY", "a.", "'KEY=\"KEY=", "-p ", "-u ", "https://"),
-        *("--token '", "a@", "KEY='\"", " ", "--pw.", "'token': ", "'--cred' '"),
+        *("--token '", "a@", "KEY='\"", " ", "a'", "\\", "-U a", "a%", "key ", "--pw.", "'token': ", "'--cred' '"),
     ],
 )
 def test_secrets_are_looked_for_in_texts_of_any_length(piece: str) -> None:
-    assert without_secrets(piece * 200_000)
+    assert without_secrets(piece * 200_000) and source_without_secrets(piece * 200_000)
 
 
 def test_a_command_without_secrets_is_shown_as_it_is() -> None:
@@ -213,11 +233,14 @@ def test_a_command_without_secrets_is_shown_as_it_is() -> None:
         (':sftp,user=u,pass="hid:den":x', ":sftp,user=u,pass=..."),
         ("jdbc:x;password=hidden", "jdbc:x;password=..."),
         ("u%hidden@h:/x", "u%...@h:/x"),
+        (":s3,access_key_id=hid,secret_access_key=hidden:b", ":s3,access_key_id=...,secret_access_key=..."),
+        (":b2,account=1,key=hidden:b", ":b2,account=1,key=..."),
+        (":sftp,key_pem=hidden,key_file=/k:x", ":sftp,key_pem=...,key_file=/k:x"),
         ('{"password":"hidden"}', '{"password":...'),
         *((same, same) for same in ("srv:/a@b", "1.2.3.4@tcp:5.6.7.8@tcp:/fs", "[fe80::1]:/a@b", "h:6789:/a@b")),
         *((same, same) for same in ("/a?b", "me@1-2.keyfs=/", "tank/a%b", "/dev/mapper/token-a", "srv:/pass=1")),
     ],
 )
 def test_the_source_and_the_options_of_a_mount_have_no_secret(source: str, shown: str) -> None:
-    (mount,) = parse_mountinfo(f"36 35 0:9 / /a rw - x {source} rw,password=hidden,user_id=0\n")
+    (mount,) = parse_mountinfo(f"36 35 0:9 / /a rw - x {source} rw,password=hidden,user=me%hidden,user_id=0\n")
     assert mount.source == shown and "hid" not in repr(mount) and "user_id=0" in mount.all_options

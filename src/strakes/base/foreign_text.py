@@ -17,33 +17,43 @@ _LOGIN = re.compile(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# Value after the name of a secret, such as API_KEY=VALUE. Up to five digits after -p are a port. The limits of length
-# bound the matching time. Inside single quotes, shells write a single quote as '"'"'.
+# Words that mark a name as the name of a secret. Names that end with the other words hold a path or a program instead.
+_SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
+_SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp)$", re.IGNORECASE)
+_PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
+# One word of a shell: any number of quoted and plain pieces. After the first piece, a quotation mark before a space
+# or punctuation ends a text around the word. shlex.quote() writes an apostrophe in quotes as '"'"'.
+_WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
+    (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
+_SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|[_-](?:pat|auth|otp)(?==))[\w.-]{0,200}=".replace("$SECRET", _SECRET_WORDS)
+_SECRET_ARGUMENT = re.compile(f"({_SECRET_VARIABLE}).+", re.IGNORECASE | re.DOTALL)
+# Value of an option or variable named as a secret, such as API_KEY. After -p, up to five digits are a port, not a
+# password. Lengths are limited, so that the matching time is proportional to the length of a hostile text.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
-    (?P<name>[\w.-]{0,200}(?:PASS|TOKEN|SECRET|KEY|CRED(?!IT)|SIGNATURE|PWD|JWT|_(?:PAT|AUTH)(?==))[\w.-]{0,200}=
-    |\bsig=|[\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}:\s?)(?!VALUE\b)
-    (?(quote)(?:(?!(?P=quote)).)*(?:'"'"'[^']*)*|$VALUE)
-    |(?P<option>(?<!\S)(?:
-    ["']?--?(?:[\w.-]{0,200}[._-]|s3(?:session)?)?
-    (?:pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth|bearer
-    |(?:api|access|s3|secret|private|hmac|storage|encryption)[_-]?key)["']?\s+(?:=\s+)?
+    (?P<name>$VARIABLE
+    |\bsig=|[\w.-]{0,200}(?:password|passwd|token|secret|api[_-]?key)[\w.-]{0,200}:\s?)(?!VALUE\b|\s?\.{3}(?(quote)(?P=quote)|(?!\w)))
+    (?(quote)(?:\\"|(?!(?P=quote)).)*(?:'"'"'[^']*)*|$WORD)
+    |(?P<option>(?<!\S)(?:["']?[-$D]{1,2}(?:[\w.$D-]{0,200}[._$D-]|s3(?:session)?)?
+    (?:(?:api|access|s3|secret|private)key|pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
+    |bearer|otp|2fa|(?:key|pwd)(?=["']?\s+(?:=\s+)?+(?!-|["']?[/~.]|\d{1,5}(?!\S))))["']?\s+(?:=\s+)?+
     |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
-    |-g?env\s+\w*(?:PASS|TOKEN|SECRET|KEY)\w*\s+)|\bsshpass\s+-p\s*
-    |["'][\w.-]{0,200}(?:PASSWORD|PASSWD|TOKEN|SECRET|API[_-]?KEY)[\w.-]{0,200}["']\s?:\s?(?!\.\.\.)
-    |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?$VALUE
-    """.replace("$VALUE", r"""(?:\$?'[^']*'(?:"'"'[^']*')*|"(?:[^"\\]|\\.)*"|[^\s'"]+)"""),
+    |-g?env\s+\w*(?:$SECRET)\w*\s+)|\bsshpass\s+-p\s*
+    |(?<![\w-])(?:-U\s*|(?:--)?user(?:name)?[=\s]\s*)['"]?[^\s%,:'"]{1,200}%(?=[^\s,])
+    |["'][\w.-]{0,200}(?:password|passwd|token|secret|api[_-]?key)[\w.-]{0,200}["']\s?:\s?
+    |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?(?!\.{3}(?!\w))$WORD
+    """.replace("$D", "\u2010-\u2015")
+    .replace("$WORD", _WORD)
+    .replace("$VARIABLE", _SECRET_VARIABLE)
+    .replace("$SECRET", _SECRET_WORDS),
     re.IGNORECASE | re.VERBOSE,
 )
-# Secrets in the source of a mount: NAME,pass=VALUE: (rclone), ;password=VALUE (jdbc), {"password": VALUE}, USER%VALUE@.
-_SOURCE_SECRET = re.compile(
-    r"""((?:^|[,;&{\s"'])(?:[a-z0-9]{1,50}[_-]){0,3}(?:pass|password|passwd|passphrase|pwd?|secret|token|secret_?key)["']?
-    \s*[=:]\s*)(?!//)(?:"[^"]*"|'[^']*'|[^\s,;&"'])+|((?:^|[\s"'=#])[^\s/?#@:%'"=]{1,200}%)[^\s/'"@]{1,200}(?=@)""",
-    re.IGNORECASE | re.VERBOSE,
+# NAME=VALUE and "NAME": VALUE in the source of a mount, such as rclone's :sftp,pass=VALUE: and jdbc's ;password=VALUE.
+_SOURCE_VALUE = re.compile(
+    r"""((?:^|[,;&{?\s"'])([a-z0-9][\w.-]{0,80})(?:["']\s*:|["']?\s*=)\s*)((?:"[^"]*"|'[^']*'|[^\s,;&"'])+)""",
+    re.IGNORECASE,
 )
-# Parts of the names of parameters that hold a secret, and ends of names that hold a path or a program instead.
-_SECRET_NAME = re.compile(r"pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|[_-](?:auth|pat)$", re.IGNORECASE)
-_PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
+_SOURCE_LOGIN = re.compile(r"""((?:^|[\s"'=#])[^\s/?#@:%'"=]{1,200}%)[^\s/'"@]{1,200}(?=@)""")  # USER%PASSWORD@
 
 
 def for_terminal(text: object) -> str:
@@ -79,7 +89,7 @@ def for_shell(line: str) -> str:
         words = shlex.split(line)
     except ValueError:
         words = line.split()
-    return for_terminal(shlex.join(words))
+    return for_terminal(shlex.join(map(_argument, words)))
 
 
 def shell_line(words: Sequence[str]) -> str:
@@ -128,9 +138,13 @@ def source_without_secrets(source: str) -> str:
     >>> source_without_secrets("//me:secret@srv/share?token=1"), source_without_secrets("me@1.keyfs=/")
     ('//...@srv/share?...', 'me@1.keyfs=/')
     """
-    hidden = _SOURCE_SECRET.sub(r"\1\2...", _without_logins(source))
+    hidden = _SOURCE_VALUE.sub(_source_value, _SOURCE_LOGIN.sub(r"\1...", _without_logins(source)))
     local = source.startswith("/") and not source.startswith("//")
     return hidden if local or "?" not in hidden else hidden.partition("?")[0] + "?..."
+
+
+def _source_value(found: re.Match[str]) -> str:
+    return f"{found[1]}..." if is_secret(found[2], found[3]) else found[0]
 
 
 def _without_logins(text: str) -> str:
@@ -145,12 +159,18 @@ def _host_alone(address: re.Match[str]) -> str:
 
 def shown_command(words: Sequence[str]) -> str:
     """Return a command quoted for a shell, without secrets."""
-    return without_secrets(shlex.join(words))
+    return without_secrets(shlex.join(map(_argument, words)))
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the command line of this process without secrets."""
-    return ("strakes", *map(without_secrets, sys.argv[1:]))
+    """Return the command line of this process, without secrets, to store and to show it."""
+    return ("strakes", *map(_argument, sys.argv[1:]))
+
+
+def _argument(word: str) -> str:
+    """Return one argument without secrets. It needs no quotes around spaces."""
+    secret = _SECRET_ARGUMENT.fullmatch(word)
+    return f"{secret[1]}..." if secret else without_secrets(word)
 
 
 def for_csv(value: object) -> object:

@@ -240,7 +240,7 @@ BOTH = MountTargets(
     ("labfs-MDT0001", "labfs-OST0001"),
     ("mount mdt", "mount ost"),
     "own cat /proc/mounts",
-    ("first cat /proc/mounts", "second cat /proc/mounts"),
+    ("first cat /proc/mounts", "second --token hidden cat /proc/mounts"),
 )
 
 
@@ -267,7 +267,9 @@ class Servers:
 def test_targets_are_mounted_except_one_that_another_server_has_taken_over() -> None:
     servers = Servers(second=MDT_MOUNTED)
     assert from_record(to_record(BOTH)) == BOTH
-    assert "labfs-MDT0001 stays on the server that has mounted it" in BOTH.do(servers)
+    assert BOTH.do(servers) == (
+        "labfs-MDT0001 stays on the server that has mounted it (second --token ... cat /proc/mounts)"
+    )
     assert servers.mounted == ["ost"]
     assert MountTargets(("labfs-MDT0001",), ("mount mdt",)).do(servers) == "" and servers.mounted[-1] == "mdt"
 
@@ -306,6 +308,6 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
     assert (tmp_path / "by-own").exists() and Path.cwd() == tmp_path / "planted"
     (tmp_path / "own").rename(tmp_path / "gone")
     (tmp_path / "planted").rename(tmp_path / "own")
-    with pytest.raises(MeasurementError):
+    with pytest.raises(MeasurementError, match=f"another directory .* Undo the fault by hand, then remove {paths[1]}"):
         journal.put_right(paths[1])
     assert paths[1].exists() and not (tmp_path / "by-planted").exists()

@@ -53,8 +53,11 @@ class StrakesError(Exception):
     exit_status = 1
 
     def __init__(self, what: str, *, where: str = "", why: str = "", remedy: str = "") -> None:
-        self.what, self.where, self.why, self.remedy = map(_cut, (what, where, why, remedy))
+        self.what, self.where, self.why, self.remedy = what, where, why, remedy
         super().__init__(self.what)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, _cut(value) if isinstance(value, str) else value)
 
     def __str__(self) -> str:
         return "; ".join([self.what, *self._reasons()])

@@ -89,7 +89,7 @@ def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
         if not content:
             return ""
         pending = _pending(path, content)
-        with _in_directory(pending.directory):
+        with _in_directory(pending):
             not_needed = pending.undo.do()
         if settle:
             os.ftruncate(own, 0)
@@ -103,14 +103,21 @@ def _inode(found: os.stat_result) -> str:
 
 
 @contextmanager
-def _in_directory(wanted: Mapping[str, str]) -> Iterator[None]:
+def _in_directory(pending: Pending) -> Iterator[None]:
+    """Run the body in the working directory of the drill, or in / if that directory was replaced."""
+    place, inode = Path(pending.directory["path"]), pending.directory["inode"]
     before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.chdir("/")
-        with suppress(OSError), closing(open_directory(Path(wanted["path"]))) as found:
-            if _inode(os.fstat(found)) == wanted["inode"]:
+        with suppress(OSError), closing(open_directory(place)) as found:
+            if _inode(os.fstat(found)) == inode:
                 os.fchdir(found)
         yield
+    except StrakesError as error:
+        if _inode(os.stat(".")) != inode:
+            error.why = f"{place} is another directory than during the drill, so this ran in /. {error.why}"
+            error.remedy = f"Undo the fault by hand, then remove {pending.path}."
+        raise
     finally:
         os.fchdir(before)
         os.close(before)

@@ -124,7 +124,8 @@ class MountTargets(Undo):
         mounted = self._mounted(self.here, ask) if failures else set()
         if still := [failures[name] for name in failures if name not in mounted]:
             raise still[0]
-        return "; ".join(f"{name} stays on the server that has mounted it ({taken[name]})" for name in taken)
+        stays = (f"{name} stays on the server that has mounted it ({taken[name]})" for name in taken)
+        return without_secrets("; ".join(stays))
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
         if not words:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.foreign_text import shown_command
 from strakes.targets import calls, lustre_servers
 from strakes.targets import lustre_layouts as layouts
 from strakes.targets.command import Command, CommandTimeout, Runner, Servers, run
@@ -144,7 +145,7 @@ class LustreTarget(Target):
             return {}
         seen, unread = lustre_servers.observe(self.run, name, self.servers)
         self.unread = {
-            host: f"The counters of server {host} cannot be read: {shlex.join(self._words(host))} ({why})."
+            host: f"The counters of server {host} cannot be read: {shown_command(self._words(host))} ({why})."
             for host, why in unread.items()
         }
         return seen

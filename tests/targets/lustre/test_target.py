@@ -344,8 +344,9 @@ def test_counters_that_were_cleared_in_between_are_named(tmp_path: Path) -> None
 
 def test_servers_that_cannot_be_reached_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     failed = Completed((), 255, "", "ssh: connect to host 192.168.77.1 port 22: No route to host\n")
-    away = answering(tmp_path, lambda argv: argv[0] == "ssh", lambda argv: replace(failed, argv=tuple(argv)))
-    lustre = LustreTarget(tmp_path, mount(tmp_path), servers=Servers("ssh {host} sudo"), runner=away)
+    away = answering(tmp_path, lambda argv: argv[0] == "sshpass", lambda argv: replace(failed, argv=tuple(argv)))
+    servers = Servers("sshpass -p 'hid den' ssh {host} sudo")
+    lustre = LustreTarget(tmp_path, mount(tmp_path), servers=servers, runner=away)
     limit = next(limit for limit in lustre.limits() if "No route" in limit.why)
     assert limit.what == "read counters of server 192.168.77.1"
     seen = lustre.observe()
@@ -354,6 +355,7 @@ def test_servers_that_cannot_be_reached_are_named_and_the_rest_is_read(tmp_path:
     sentence = lustre.unread["192.168.77.1"]
     assert "server 192.168.77.1" in sentence and "ssh 192.168.77.1 sudo lctl" in sentence and "No route" in sentence
     assert any("No route" in note for note in lustre.describe().notes)
+    assert "hid" not in sentence and "sshpass -p ... ssh" in sentence
 
 
 def test_servers_that_can_be_read_leave_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,14 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
 
 
+def test_a_setting_is_not_changed_if_its_old_value_would_be_an_option(world: World, root: Path) -> None:
+    """The tool that puts the value back would write its output to that file."""
+    world.write("option", "--out-file=/etc/passwd")
+    with pytest.raises(MeasurementError, match="could not be parsed"):
+        change.set_values(world.target(), {"option": "fast"}, store=root)
+    assert world.values["option"] == "--out-file=/etc/passwd" and open_journals(root) == ((), ())
+
+
 def test_a_knob_changed_by_a_living_process_is_neither_changed_nor_restored(world: World, root: Path) -> None:
     with change.changed(world.target(), {"number": 16}, store=root):
         for value in (16, 32):

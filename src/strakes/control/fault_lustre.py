@@ -49,7 +49,8 @@ class MountedTarget:
     def mount_unless_mounted(self) -> str:
         given = [option for option in self.options if option in _GIVEN]
         words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
-        return f"grep -q 'svname={self.name}[, ]' /proc/mounts || {shlex.join(words)}"
+        pattern = shlex.quote(f"svname={self.name}[, ]")
+        return f"grep -q {pattern} /proc/mounts || {shlex.join(words)}"
 
 
 def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:

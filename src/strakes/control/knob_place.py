@@ -134,10 +134,14 @@ class KnobPlace:
         if done.status != 0:
             raise self._refusal(done, "cannot be read")
         if self.answer == "ceph config dump":
-            return _of_ceph(done.stdout, *self.unset_words[-2:])
-        if self.answer == "gluster volume info":
-            return _of_gluster(done.stdout, self.unset_words[-1])
-        return plain(done.stdout, self.field)
+            value = _of_ceph(done.stdout, *self.unset_words[-2:])
+        elif self.answer == "gluster volume info":
+            value = _of_gluster(done.stdout, self.unset_words[-1])
+        else:
+            value = plain(done.stdout, self.field)
+        if value and re.match(r"-(?![\d.]+$)", value):
+            raise not_understood(value)  # The command that puts the value back would take it for an option.
+        return value
 
     def write(self, value: str | None, run: Runner) -> None:
         """Write a value, which the system may adjust. Raises StrakesError if the system refuses it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
@@ -178,7 +179,9 @@ def test_damaged_lines_are_left_out_and_reported(tmp_path: Path, damage: bytes) 
 
 def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
     first = Ring(tmp_path)
+    fcntl.flock(os.open(tmp_path, os.O_RDONLY), fcntl.LOCK_EX)  # as every user who can read the directory
     first.hold()
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
     with pytest.raises(BadInputError, match="another watch uses this store"):
         Ring(tmp_path).hold()
     Ring(tmp_path, to_read=True)

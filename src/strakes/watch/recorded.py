@@ -22,8 +22,8 @@ from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
 MARK = "### "
-_FURTHEST_S = 1e11  # Largest Unix time. datetime can format all times below it.
-_MOST_LINE = 1 << 20
+_FURTHEST_S = 1e11  # Upper limit of Unix times in seconds. datetime can format all times below it.
+MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
 # Maximum memory in bytes for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
 # Maximum number of readings that are not later than the previous one. Each join of two files causes one.
@@ -31,7 +31,6 @@ _MOST_LATE = 10_000
 # Memory for a line of text in addition to its characters.
 _LINE_BYTES = 64
 _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
-_MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
 _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 
 
@@ -122,9 +121,9 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
 
 
 def _lines_of(path: Path, text: TextIO) -> Iterator[str]:
-    while line := text.readline(_MOST_LINE + 1):
-        if len(line) > _MOST_LINE:
-            raise BadInputError("a line is too long", where=str(path), why=f"more than {_MOST_LINE} characters")
+    while line := text.readline(MOST_LINE + 1):
+        if len(line) > MOST_LINE:
+            raise BadInputError("a line is too long", where=str(path), why=f"more than {MOST_LINE} characters")
         yield line
 
 
@@ -135,8 +134,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     for number, line in enumerate(text, 1):
         where = f"{path}:{number}"
         if not line.startswith(MARK):
-            # Collapse white space, because the parser's time is quadratic in its length.
-            lines.append(_MUCH_SPACE.sub(" ", line))
+            lines.append(line)
             size += len(line) + _LINE_BYTES
             if size > _MOST_READING:
                 raise BadInputError("not a recording", where=where, why="too much data between two ### lines")

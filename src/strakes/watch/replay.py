@@ -21,7 +21,7 @@ from strakes.base.units import counted, format_duration
 from strakes.stats.change import LEARN
 from strakes.watch.level import MONTH_S, LevelDetector
 from strakes.watch.outages import names
-from strakes.watch.recorded import open_lines, unix_seconds
+from strakes.watch.recorded import MOST_LINE, open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
@@ -110,7 +110,7 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int,
         if abs(time_s) > _LAST_S or abs(value) > _MOST_VALUE:
             why = "a time is beyond the year 9999, or a value beyond 2^64"
             raise BadInputError("the file has a number that is too large", where=f"{path}:{number + 1}", why=why)
-        name = " ".join(row[places[column]].rpartition("/")[2] or "-" for column in columns.by) or columns.value
+        name = " ".join(row[places[column]].rpartition("/")[2][:200] or "-" for column in columns.by) or columns.value
         groups.setdefault(name, []).append((time_s, value))
     remedy = "Write numbers as 1234.5, times as Unix time or 2026-12-31T23:59:00Z, and leave unknown values empty."
     if not groups:
@@ -158,16 +158,26 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
 
 
 def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[str] | None]]:
+    size = 0
+
+    def bounded(lines: Iterator[str]) -> Iterator[str]:
+        nonlocal size
+        for line in lines:
+            size += len(line)
+            if size > MOST_LINE:
+                raise ValueError(f"a row has more than {MOST_LINE} characters")
+            yield line
+
     with open_lines(path) as lines:
-        reader = csv.reader(lines, delimiter=separator, strict=True)
+        reader = csv.reader(bounded(lines), delimiter=separator, strict=True)
         try:
             next(reader, None)
             for number, cells in enumerate(reader, 1):
                 if number > MOST_ROWS:
                     why = f"the file has more than {MOST_ROWS} rows"
                     raise BadInputError("the file is too large", where=str(path), why=why)
-                row = cells
-                if len(cells) == width + 1:  # rows end in a separator, or begin with an index that has no name
+                row, size = cells, 0
+                if len(cells) == width + 1:  # each row ends in a separator, or begins with an index without a name
                     row = cells[:-1] if not cells[-1] else cells[1:]
                 yield number, row if len(row) == width else None
         except (csv.Error, ValueError) as error:

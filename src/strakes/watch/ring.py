@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import make_directory, open_directory, open_kept, remove_kept
+from strakes.base.files import make_directory, open_kept, remove_kept
 from strakes.base.units import format_bytes
 from strakes.model.record import from_record
 from strakes.runs.store_files import AppendFile
@@ -85,9 +85,9 @@ class Ring:
 
     def hold(self) -> None:
         """Lock the store for this process. Raises BadInputError if another watch holds the lock."""
-        self._lock = open_directory(self.directory)
-        # Some file systems do not support locks.
+        # Some file systems do not support locks. Other users can lock what they can open, such as a directory.
         with suppress(OSError):
+            self._lock = open_kept(self.directory / "lock", os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

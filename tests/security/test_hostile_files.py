@@ -15,9 +15,11 @@ import pytest
 from security.test_hostile_clusters import moment
 from strakes.base.errors import StrakesError
 from strakes.base.toml_file import parse_toml, read_toml
+from strakes.base.units import parse_bytes
 from strakes.control.knob_journal import read_journal
 from strakes.failover.setup import _read_texts
 from strakes.interop.command_io500 import read_configuration
+from strakes.interop.command_ior import _script as read_script
 from strakes.interop.formats import read_file
 from strakes.model.plan_toml import plan_from_toml
 from strakes.runs.published import PublishedRun
@@ -76,6 +78,9 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     (read_table, "time,value\n1," + "x" * 200_000, ""),
     (read_table, "", ""),
     (read_table, "time\n", ""),
+    (read_table, 'time,value\n"' + 'x\n","' * 300_000, "a row has more than"),
+    (read_script, "\n" * 400_000 + "IOR START\na" + " " * 500_000 + "b\nRUN\nRUN\n", "2 tests"),
+    (lambda path: parse_bytes(path.read_text()), "1" + " " * 900_000 + "!", ""),
     *(
         (read_table, f"time,value\n{_NOW_S - 1},2\n{row}\n", "file:3")
         for row in (f"{_NOW_S},1e308", f"{_NOW_S},-1e308", "1e308,2")

@@ -21,7 +21,7 @@ _TIME_UNITS |= {unit: _TIME_UNITS[unit[0]] for unit in ("sec", "second", "min", 
 _TIME_UNITS |= {f"{unit}s": seconds for unit, seconds in _TIME_UNITS.items() if len(unit) > 2}
 # Maximum number of bytes, bytes per second, seconds or files. It exceeds any file system.
 _MOST = 2.0**60
-_NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
+_NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*+([a-zA-Z]*)\s*$")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 # "B" is a byte and "b" a bit.
 _RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/s|ps)\s*$")

@@ -181,7 +181,7 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 def _script(path: Path) -> str:
     text = read_regular(path, _MOST_SCRIPT_BYTES, "the script of IOR cannot be read").decode(errors="replace")
-    body = re.search(r"(?ims)^\s*ior start\s*$(.*?)(?:^\s*ior stop\s*$|\Z)", text)
+    body = re.search(r"(?ims)^[ \t]*ior start[ \t\r]*$(.*?)(?:^[ \t]*ior stop[ \t\r]*$|\Z)", text)
     if body is None:
         raise options.wrong("ior", "-f: this is not a script of IOR", why=f"{path} has no line IOR START")
     tests = [""]
@@ -189,7 +189,7 @@ def _script(path: Path) -> str:
         if line.strip().lower() == "run":
             tests.append(tests[-1])
         elif line.strip():
-            tests[-1] += "," + re.sub(r"\s*=\s*", "=", line.strip())
+            tests[-1] += "," + "=".join(map(str.strip, line.split("=")))
     tests = tests[:-1] or tests
     if len(tests) > 1:
         shown = "; ".join(f"strakes run ior -O {shlex.quote(test[1:])}" for test in tests[:_MOST_SHOWN])

@@ -16,7 +16,7 @@ from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, pmi_of
 
 # Message of srun about a failed task. Tasks that srun itself killed have the reason "Terminated".
-_NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
+_NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d++)[^\s:]*: (?!Terminated)")
 _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")  # Message of srun about a failed node.
 
 

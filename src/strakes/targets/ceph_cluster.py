@@ -171,7 +171,7 @@ _REPLACING = re.compile(r"Replacing daemon mds\.(\S+) as rank (\d+) with standby
 _GONE = re.compile(r"(?:MDS )?daemon mds\.(\S+) (?:is removed because it is dead|restarted)")
 _ASSIGNED = re.compile(r"(?:Standby )?daemon mds\.(\S+) assigned to filesystem (\S+) as rank (\d+)")
 _ACTIVE = re.compile(r"daemon mds\.(\S+) is now active in filesystem (\S+) as rank (\d+)")
-_UNRESPONSIVE = re.compile(r"evicting unresponsive client ([^\s:]*)\S* \((\d+)\), after")
+_UNRESPONSIVE = re.compile(r"evicting unresponsive client ([^\s:]*+)\S*+ \((\d+)\), after")
 _EVICTING = re.compile(r"Evicting (?:\(and bl(?:oc|ac)klisting\) )?client session (\d+) \((\S+)\)")
 # Tolerance in seconds for differences between the servers' clocks.
 _AROUND_S = 2.0

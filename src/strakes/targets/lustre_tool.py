@@ -98,6 +98,7 @@ def checked(done: Completed, what: str, remedy: str = "") -> str:
 
 _MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or directory$")
 _ERROR = re.compile(r"^(?:error|lctl)\b")
+_MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
@@ -136,7 +137,8 @@ def read_params(done: Completed) -> Params:
         name, equals, _ = line.partition("=")
         return bool(equals) and any(fnmatchcase(name, pattern) for pattern in patterns)
 
-    lines, errors = done.stdout.splitlines(), done.stderr.splitlines()
+    # Collapse white space, because the time of parsers is quadratic in its length.
+    lines, errors = _MUCH_SPACE.sub(" ", done.stdout).splitlines(), done.stderr.splitlines()
     missing = [match for line in errors if (match := _MISSING.match(line))]
     names = tuple(match[1].replace("/", ".") for match in missing)
     # A server may print a login banner before the parameters.

@@ -51,6 +51,11 @@ def test_a_later_eviction_is_not_part_of_the_interruption() -> None:
     assert not lost.evicted and "4112" not in str(lost)
 
 
+def test_a_message_of_any_length_is_no_eviction() -> None:
+    entry = {"stamp": LOG[0]["stamp"], "name": "mds.a", "message": "evicting unresponsive client " + "a" * 260_000}
+    assert evictions_in([entry]) == ()
+
+
 def test_the_addresses_are_those_that_the_cluster_has_blocked() -> None:
     assert {eviction.address for eviction in evictions_in(LOG)} < set(BLOCKLIST)
 

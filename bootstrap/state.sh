@@ -94,7 +94,7 @@ are_ours() {
             [[ $place/ != "${line%/}"/* ]] || return
         done
     done 2>/dev/null </proc/self/mountinfo
-    while read -r owner mode place; do
+    while read -r -d '' owner mode place; do
         if [[ -z $root ]]; then
             root=$owner # of /: in a user namespace, root of the machine has another number
             continue
@@ -102,7 +102,7 @@ are_ours() {
         ((owner == EUID || owner == user || owner == 0 || owner == root)) || return
         (((0x$mode & 0170000) == 0120000 || !(0x$mode & 022))) && continue
         ((0x$mode & 01000)) && [[ $place/ != "$environment"/* ]] || return
-    done < <(stat -c '%u %f %n' -- / "${@:2}" 2>/dev/null)
+    done < <(stat --printf '%u %f %n\0' -- / "${@:2}" 2>/dev/null)
     [[ -n $root ]]
 }
 

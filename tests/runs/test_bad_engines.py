@@ -162,13 +162,13 @@ def test_an_engine_that_dies_with_a_message_is_quoted(fake_engine: FakeEngine, w
 hello()
 for plan in plans():
     os.makedirs(plan["directory"] + "/" + plan["id"] + "/deep/er")
-    print("terminate called", file=sys.stderr, flush=True)
+    print("terminate called by --token hidden", file=sys.stderr, flush=True)
     os.abort()
 """
     with LocalEngine(fake_engine(body)) as engine:
         result = engine.run(PLAN, workspace.path, "v1", 60)
     assert (result.ended, result.cleaned) == ("died", True)
-    assert result.errors[0].why == "killed by SIGABRT; terminate called"
+    assert result.errors[0].why == "killed by SIGABRT; terminate called by --token ..."
 
 
 def test_an_engine_that_gave_up_is_replaced(fake_engine: FakeEngine, workspace: Workspace) -> None:

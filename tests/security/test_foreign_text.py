@@ -183,7 +183,7 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
     fault = CommandFault(Ask(directory=tmp_path, fault_command=command, restore_command=command))
     assert isinstance(fault.undo, RunCommand) and fault.undo.argv == tuple(shlex.split(command))
     words = ["strakes", "run", "plan", "--servers", f"{command} {{host}}", f"--launcher-command={command} {{engine}}"]
-    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.setattr("sys.argv", [*words, *shlex.split(command)])
     store = Store(tmp_path)
     writer = store.create("run", "plan", tmp_path, options={"command": shlex.join(command_line())}, environment={})
     kept = (tmp_path / "runs" / writer.id / "run.json").read_text()
@@ -201,6 +201,10 @@ def test_a_secret_of_any_characters_is_hidden_also_in_a_command_within_a_command
         argv = ["sh", "-c", line] if nested else shlex.split(line)
         for shown in (shown_command(argv), for_shell(shlex.join(argv)), *([] if nested else [without_secrets(line)])):
             assert "Q" not in without_secrets(shown) and "end" in without_secrets(shown)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.argv", ["strakes", *argv])
+            assert len(command_line()) == 1 + len(argv) and "end" in command_line()[-1]
+            assert "Q" not in " ".join(command_line())
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 # First characters of cells that spreadsheets evaluate, some of them full-width.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -164,7 +165,10 @@ def shown_command(words: Sequence[str]) -> str:
 
 def command_line() -> tuple[str, ...]:
     """Return the command line of this process, without secrets, to store and to show it."""
-    return ("strakes", *map(_argument, sys.argv[1:]))
+    words = [*map(_argument, sys.argv[1:])]
+    with suppress(ValueError):
+        words = shlex.split(without_secrets(shlex.join(words)))
+    return ("strakes", *words)
 
 
 def _argument(word: str) -> str:

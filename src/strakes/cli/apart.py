@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
+from strakes.base.foreign_text import for_terminal
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
 from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 
@@ -102,7 +103,7 @@ def run_apart(
         os.kill(parent, _DONE)
 
     def tell_trouble(text: str) -> None:
-        os.ftruncate(trouble, os.pwrite(trouble, text.encode(), 0))
+        os.ftruncate(trouble, os.pwrite(trouble, os.fsencode(text), 0))
 
     set_parent(tell, tell_trouble)
     status = work()
@@ -160,7 +161,7 @@ class _Watch:
             waits = [wait_in_words(process, thread) for process, thread, _ in _waits(self._child)]
             call = f"process {self._child} {waits[0]}, has been" if waits else "strakes has been"
             error.why = f"{call} in one call for more than {_DEAD_AFTER_S:g} s. {error.why}".strip()
-        os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
+        os.write(2, "".join(f"{for_terminal(line)}\n" for line in error.lines()).encode())
         os.kill(self._child, TOLD_TO_END)
         ends_s = time.monotonic() + ENDING_S
         while self._status is None and process_start(self._child) is not None and time.monotonic() < ends_s:
@@ -194,7 +195,7 @@ class _Watch:
                 self._take(number)
             left = {process: thread for process, thread in self._left().items() if process in left}
         for process, thread in left.items():
-            text = f"strakes: process {process} {wait_in_words(process, thread)}; "
+            text = for_terminal(f"strakes: process {process} {wait_in_words(process, thread)}; ")
             os.write(2, f"{text}it is left behind, and ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:

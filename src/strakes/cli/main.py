@@ -24,7 +24,7 @@ from strakes.base.errors import (
     StrakesError,
     nearest_word,
 )
-from strakes.base.foreign_text import for_terminal, without_secrets
+from strakes.base.foreign_text import for_terminal, shown_command, without_secrets
 from strakes.base.language import ENGLISH, LANGUAGES, choose, wanted
 from strakes.base.units import format_bytes
 from strakes.base.version import __version__
@@ -307,7 +307,7 @@ def _recover(name: str, arguments: list[str]) -> None:
 
 
 def _name_of(arguments: Sequence[str]) -> str:
-    if arguments and arguments[0].startswith("--language"):
+    while arguments and arguments[0].startswith("--language"):
         arguments = arguments[1 if "=" in arguments[0] else 2 :]
     two = " ".join(arguments[:2])
     return two if two in COMMANDS else " ".join(arguments[:1])
@@ -336,7 +336,7 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
     import traceback
 
     system = f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    lines = [system, f"arguments: {list(map(without_secrets, arguments))}", *traceback.format_exception(error)]
+    lines = [system, f"arguments: {shown_command(arguments)}", *traceback.format_exception(error)]
     try:
         handle, name = tempfile.mkstemp(prefix="strakes-", suffix=".log")
         with os.fdopen(handle, "w", errors="backslashreplace") as file:

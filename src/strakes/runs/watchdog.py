@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from types import FrameType
 from typing import Literal
 
 from strakes.base.errors import ServersDeadError, StrakesError
+from strakes.base.foreign_text import for_terminal
 from strakes.targets import command
 from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
@@ -143,9 +143,7 @@ class _Watchdog:
             for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
             if changed and course.state == "reported":
-                with suppress(OSError, ValueError):
-                    sys.stderr.write(f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.\n")
-                    sys.stderr.flush()
+                _write((f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.",))
         if course.state == "over" and not self._stopping.is_set():
             self._end(lost)
 
@@ -177,7 +175,7 @@ class _Watchdog:
 
 def _write(lines: Iterable[str]) -> None:
     with suppress(OSError):
-        os.write(2, "".join(f"{line}\n" for line in lines).encode())
+        os.write(2, "".join(f"{for_terminal(line)}\n" for line in lines).encode())
 
 
 def _sentences(lost: Mapping[_Look, Mapping[str, LostServer]]) -> str:

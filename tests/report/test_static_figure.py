@@ -25,8 +25,8 @@ def test_every_figure_of_a_portrait_has_a_unique_name() -> None:
 
 
 def test_an_svg_names_title_axes_series_and_the_run(tmp_path: Path) -> None:
-    for name, figure in name_figures(portrait()).items():
-        path = tmp_path / f"{name}.svg"
+    for name, shown in name_figures(portrait()).items():
+        path, figure = tmp_path / f"{name}.svg", replace(shown, title=f"{shown.title} $\\frac$")
         write_figure(figure, portrait(), path)
         written = texts(path)
         assert figure.title in written

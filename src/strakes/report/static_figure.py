@@ -77,8 +77,8 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
     drawing = draw(figure, {cell.id: cell for cell in portrait.cells}, warned)
     if drawing is None:
         raise BadInputError("the figure has no points to draw", where=figure.title, remedy="Measure more: --resume.")
-    # Ignore the user's matplotlibrc, keep text as text in SVG, and make the output reproducible.
-    with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "strakes"}]):
+    # Ignore the user's matplotlibrc, show "$" in names, keep text as text in SVG, and make the output reproducible.
+    with style.context(["default", {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "strakes"}]):
         canvas = Canvas(figsize=(_WIDTH_INCH, _HEIGHT_INCH), layout="constrained")
         axes = canvas.add_subplot()
         for trace in drawing.data:

@@ -15,8 +15,8 @@ def work(progress: LiveProgress) -> None:
     with progress:
         progress.start(total_s=120.0)
         progress.resumed(30.0)
-        progress.update("open-close: 2 ranks", 0.25, "1.1 M op/s so far")
-        progress.note("the page cache could not be dropped")
+        progress.update("open-close: 2 ranks\x1b[2J", 0.25, "1.1 M op/s so far")
+        progress.note("the page cache could not be dropped\x1b[2J")
 
 
 @pytest.mark.parametrize("quiet", [False, True])
@@ -24,8 +24,8 @@ def test_a_log_file_gets_plain_lines_unless_quiet(quiet: bool, monkeypatch: pyte
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     work(LiveProgress(quiet=quiet, stream=stream))
-    line = " 25 %  0:00:30 of 0:02:00, 0:01:29 left  open-close: 2 ranks  1.1 M op/s so far\n"
-    assert stream.getvalue() == ("" if quiet else f"{line}the page cache could not be dropped\n")
+    line = " 25 %  0:00:30 of 0:02:00, 0:01:29 left  open-close: 2 ranks\\x1b[2J  1.1 M op/s so far\n"
+    assert stream.getvalue() == ("" if quiet else f"{line}the page cache could not be dropped\\x1b[2J\n")
 
 
 def test_a_log_file_is_not_flooded() -> None:
@@ -53,7 +53,7 @@ def on_terminal(task: Callable[[LiveProgress], None] = work) -> str:
 def test_a_terminal_shows_the_current_cell_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     shown = on_terminal()
-    for text in ("open-close: 2 ranks", "1.1 M op/s so far", "of 0:02:00", "the page cache could not be dropped"):
+    for text in (r"2 ranks\x1b[2J", "1.1 M op/s so far", "of 0:02:00", r"the page cache could not be dropped\x1b[2J"):
         assert text in shown
 
 

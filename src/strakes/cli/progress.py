@@ -8,6 +8,8 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
+from strakes.base.foreign_text import for_terminal
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
@@ -52,7 +54,7 @@ class LiveProgress:
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
         """Show the current measurement, the completed fraction (0 to 1) and a detail. Cheap to call often."""
-        self._texts = [line for line in (text, detail) if line]
+        self._texts = [for_terminal(line) for line in (text, detail) if line]
         self._fraction = min(max(fraction, 0.0), 1.0)
         now = time.monotonic()
         if not self._quiet and self._live is None and now - self._last_line >= PLAIN_LINE_EVERY_S:
@@ -61,6 +63,7 @@ class LiveProgress:
 
     def note(self, text: str) -> None:
         """Print a permanent line, such as a warning or a finished study."""
+        text = for_terminal(text)
         if self._live is not None:
             self._live.console.print(text, markup=False, highlight=False)
         elif not self._quiet:

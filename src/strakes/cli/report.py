@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import OUTPUT, Output, Report, StoredRun, TextOutput, argument, command_named, option
-from strakes.cli.say import say_text
+from strakes.cli.say import say, say_text
 
 
 @command_named("report")
@@ -52,14 +52,14 @@ def figure(
     portrait = build_portrait(Store().open(run))
     if name is None:
         for known, figure in name_figures(portrait).items():
-            click.echo(f"{known:<24} {figure.title}")
+            say(f"{known:<24} {figure.title}")
         return 0
     figure = find_figure(portrait, name)
     path = Path(f"{name}.svg") if output is None else output.path
     if path is None:
         raise click.UsageError("A figure is not written to standard output: give -o FILE.", click.get_current_context())
     write_figure(figure, portrait, path)
-    click.echo(path)
+    say(path)
     return 0
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.base.errors import MeasurementError
+from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.foreign_text import (
     command_line,
     escaped,
@@ -37,6 +37,7 @@ from strakes.interop.importing import keep
 from strakes.report.html import plotly_bundle, render_html
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
+from strakes.runs.watchdog import advice
 from strakes.targets.command import Servers
 from strakes.targets.mountinfo import parse_mountinfo
 from strakes.tuning.portraits import build_portrait
@@ -102,6 +103,14 @@ def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet
     page = render_html(build_portrait(stored)).replace(plotly_bundle(), "")
     assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
     assert r"\x1b" in page and r"\u202e" in page
+
+
+def test_a_name_in_a_command_to_paste_is_one_word(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    file.write_text("Writing output to out/x;id\n")
+    with pytest.raises(BadInputError) as refused:
+        read_file(file)
+    assert refused.value.remedy.endswith("strakes import 'out/x;id'") and "strakes clean 'a;id' " in advice("a;id")
 
 
 def test_the_journal_of_a_killed_command_is_listed_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import shlex
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -186,7 +187,7 @@ def _read(name: str, results: Iterator[Result], block: Block) -> Iterator[Result
 
 def _unknown(path: Path, text: str) -> BadInputError:
     if elsewhere := re.match(r"\s*Writing output to (\S+)\s*$", text):
-        remedy = f"Import that file instead: strakes import {elsewhere[1]}"
+        remedy = f"Import that file instead: strakes import {shlex.quote(elsewhere[1])}"
         return BadInputError("the file contains only the name of another result file", where=str(path), remedy=remedy)
     refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     why = f"expected one of: {', '.join(FORMATS)}"

@@ -8,6 +8,7 @@ not react, the watchdog restores changed settings of the file system and ends th
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import threading
@@ -55,7 +56,7 @@ def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
 
 def advice(path: str, *, resumable: bool = True) -> str:
     """Return a text on what to do if servers died during a command on ``path``."""
-    resume = "--resume continues an interrupted run, and " if resumable else ""
+    resume, path = "--resume continues an interrupted run, and " if resumable else "", shlex.quote(path)
     return f"Check the servers. When they answer again, {resume}strakes clean {path} removes the remaining files."
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from strakes.base.foreign_text import for_terminal
+from strakes.base.foreign_text import for_terminal, shell_line
 from strakes.base.units import counted
 from strakes.report.numbers import show
 from strakes.survey.compare_work import ALIKE_TIMES
@@ -33,12 +33,9 @@ def render(histories: Sequence[History]) -> str:
 
 def _block(history: History) -> str:
     whens = sorted(point.when for series in history.series for point in series.points)
-    what = history.kind if history.kind == history.name else f"{history.kind} {history.name}"
-    head = (
-        f"{what} of {for_terminal(history.target)}: {counted(len(history.runs), 'run')}, {whens[0][:10]} to "
-        f"{whens[-1][:10]}"
-    )
-    lines = [head]
+    what = (history.kind,) if history.kind == history.name else (history.kind, history.name)
+    head = f"{' '.join(what)} of {history.target}: {counted(len(history.runs), 'run')}"
+    lines = [for_terminal(f"{head}, {whens[0][:10]} to {whens[-1][:10]}")]
     ordered = sorted(history.series, key=lambda series: _ORDER.index(series.verdict))
     steady = [series for series in ordered if series.verdict == NO_CHANGE]
     undecided = [series for series in ordered if series.verdict == _UNDECIDED]
@@ -56,9 +53,10 @@ def _block(history: History) -> str:
     if history.left_out:
         lines.append(f"  Not shown, because no other run did similar amounts of work: {', '.join(history.left_out)}")
     if any(series.amount for series in history.series):
+        again = shell_line(["strakes", *what, history.target, "--like", history.runs[-1]])
         lines.append(
             f"  Runs whose amounts of work differ more than {ALIKE_TIMES:g} times have separate lines. "
-            f"To repeat the newest run with its amounts: strakes {what} {history.target} --like {history.runs[-1]}"
+            f"To repeat the newest run with its amounts: {again}"
         )
     return "\n".join(lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import subprocess
 import threading
 from contextlib import ExitStack, suppress
@@ -217,7 +218,7 @@ class Workspace:
             f"not all files of strakes could be removed ({len(left)} left)",
             where=left[0].path,
             why=left[0].why,
-            remedy=f"Solve the cause, then run: strakes clean {self.path.parent}",
+            remedy=f"Solve the cause, then run: strakes clean {shlex.quote(str(self.path.parent))}",
         )
         if error is None:
             raise failure
@@ -264,7 +265,8 @@ def refuse_workspace(real: Path) -> None:
             with closing(os.open(place, OPEN_DIRECTORY)) as directory:
                 ours = isinstance(read_marker(directory, place.name), Marker)
             if ours:
-                remedy = f"Give {place.parent} instead, or remove this directory with: strakes clean {place.parent}"
+                clean = f"strakes clean {shlex.quote(str(place.parent))}"
+                remedy = f"Give {place.parent} instead, or remove this directory with: {clean}"
                 raise BadInputError("this directory is a workspace of strakes", where=str(place), remedy=remedy)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from strakes.base.foreign_text import for_shell
 from strakes.base.units import counted, format_bytes
 from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import CellEstimate, Figure, Finding, Headline, Point, Portrait, RunWarning, Series
@@ -47,7 +48,7 @@ def tuned_portrait(run: Run) -> Portrait:
         figures=tuple(_figures(confirmed, levels)),
         warnings=(*load_before(run.environment), *memory, *unread_servers(run), *_warnings(outcome)),
         skipped=(),
-        reproduce=(str(run.manifest["options"]["command"]), f"strakes report {run.id}"),
+        reproduce=(for_shell(str(run.manifest["options"]["command"])), f"strakes report {run.id}"),
     )
 
 

@@ -6,6 +6,7 @@ import errno
 import math
 import os
 import secrets
+import shlex
 import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -202,7 +203,8 @@ class DirectoryProbe:
             return []
         except (StrakesError, calls.RefusedError) as error:
             why = error.strerror if isinstance(error, calls.RefusedError) else error.why or error.what
-            text = f"{self._workspace.path} could not be removed ({why}): run strakes clean {self.directory}"
+            clean = f"strakes clean {shlex.quote(str(self.directory))}"
+            text = f"{self._workspace.path} could not be removed ({why}): run {clean}"
             return [self._event(now_s, text, now_s)]
 
     def _add(self, operations: Sequence[LoggedOperation]) -> None:

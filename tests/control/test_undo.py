@@ -308,6 +308,6 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
     assert (tmp_path / "by-own").exists() and Path.cwd() == tmp_path / "planted"
     (tmp_path / "own").rename(tmp_path / "gone")
     (tmp_path / "planted").rename(tmp_path / "own")
-    with pytest.raises(MeasurementError, match=f"another directory .* Undo the fault by hand, then remove {paths[1]}"):
+    with pytest.raises(MeasurementError, match=f"another directory .* undo the fault by hand, then remove {paths[1]}"):
         journal.put_right(paths[1])
     assert paths[1].exists() and not (tmp_path / "by-planted").exists()

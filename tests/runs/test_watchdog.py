@@ -117,12 +117,11 @@ def test_a_command_ends_within_30_s_of_the_report_and_survives_the_longest_recor
     assert 16 + LOST_FOR_S <= 30 and REFUSED_FOR_S <= 30 and REFUSED_FOR_S + GRACE_S > 38
 
 
-def test_names_of_servers_do_not_steer_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+def test_states_that_become_unreadable_are_reported_once_and_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     watchdog._write(("\x1b[2J\udcff",))
     assert capfd.readouterr().err == "\\x1b[2J\\udcff\n"
-
-
-def test_states_that_become_unreadable_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "LOST_FOR_S", 0.0)
     for answers, count in (([None], 0), ([{}, None], 1)):
         target: Any = SimpleNamespace(path=tmp_path, lost_servers=iter(answers).__next__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +25,7 @@ from strakes.cli.options import (
     option,
     write_document,
 )
-from strakes.cli.say import remark, say
+from strakes.cli.say import remark, say, say_text
 from strakes.control import drill_pair
 from strakes.control.drill_journal import all_pending, try_all
 from strakes.control.drill_pair import PAIR_FAULTS, rows, run_trials
@@ -72,8 +71,7 @@ def plan_command(
     nodes = " and ".join(node.name for node in cluster.nodes)
     say()
     say(f"{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {output / 'RUNBOOK.md'} first; then:")
-    for part in ("check", "rehearse"):
-        say(f"  strakes failover {part} {shlex.quote(str(output))}")
+    say_text(f"  strakes failover check {output}\n  strakes failover rehearse {output}")
 
 
 @command.part("check")

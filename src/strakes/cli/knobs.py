@@ -18,7 +18,7 @@ from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_change import Reading, in_force, read, set_values
 from strakes.control.knob_hold import records
 from strakes.control.knob_journal import open_journals
-from strakes.control.knob_restore import lost, restore
+from strakes.control.knob_restore import lost, restore, shown
 
 
 @click.group(cls=Group)
@@ -99,8 +99,8 @@ def set_command(
         raise BadInputError("DIR comes before NAME=VALUE", where=str(directory), remedy=turned)
     change = set_values(detect(directory, servers), assignments(values, "osc.max_rpcs_in_flight=16"))
     for name, setting in change.items():
-        shown = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
-        say(f"{name}: {', '.join(shown)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
+        now = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
+        say(f"{name}: {', '.join(now)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
     for remark in change.remarks:
         say(f"  but {remark}")
     say("Put back with: strakes knobs restore")
@@ -142,12 +142,11 @@ def journal_command(*, directory: MaybeDirectory) -> None:
         say(f"{state.id}: {when:%Y-%m-%d %H:%M:%S}, {until}: {' '.join(state.command)}")
         for entry in state.entries:
             values = entry.before, entry.effective if entry.known else entry.wanted
-            change = " -> ".join("default" if value is None else value for value in values)
+            change = " -> ".join(map(shown, values))
             outcome = f", {entry.outcome}" if entry.outcome else ""
             say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
     for record in without:
-        before = "default" if record.before is None else record.before
-        say(f"{record.place.knob}: its journal is lost; strakes knobs restore puts back {before}")
+        say(f"{record.place.knob}: its journal is lost; strakes knobs restore puts back {shown(record.before)}")
     if not states and not without:
         say("No settings to put back.")
     _print_damaged()

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import closing, make_directory, open_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
@@ -105,18 +105,19 @@ def _inode(found: os.stat_result) -> str:
 @contextmanager
 def _in_directory(pending: Pending) -> Iterator[None]:
     """Run the body in the working directory of the drill, or in / if that directory was replaced."""
-    place, inode = Path(pending.directory["path"]), pending.directory["inode"]
+    place, inode = pending.directory["path"], pending.directory["inode"]
     before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.chdir("/")
-        with suppress(OSError), closing(open_directory(place)) as found:
+        with suppress(OSError), closing(open_directory(Path(place))) as found:
             if _inode(os.fstat(found)) == inode:
                 os.fchdir(found)
         yield
     except StrakesError as error:
         if _inode(os.stat(".")) != inode:
-            error.why = f"{place} is another directory than during the drill, so this ran in /. {error.why}"
-            error.remedy = f"Undo the fault by hand, then remove {pending.path}."
+            error.why = f"this ran in /, because {place} is another directory than during the drill. {error.why}"
+            if not error.remedy or isinstance(error, EnvironmentLacksError):
+                error.remedy = f"If it needs that directory, undo the fault by hand, then remove {pending.path}."
         raise
     finally:
         os.fchdir(before)

@@ -255,8 +255,7 @@ class _Stroke:
         self._whom, self._operations, self._moved_s = "clients", 0, 0.0
         self._promise: Promise | None = None
         self._ahead_s = 0.0
-        self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
-        self._caused = threading.Event()
+        self._begun, self._stop, self._seen_enough, self._caused = (threading.Event() for _ in range(4))
         # In Python 3.11, an interrupted Thread.join() marks a running thread as ended, so wait for this event instead.
         self._ended = threading.Event()
         self._workers = [threading.Thread(target=work, daemon=True) for work in (self._act, self._remind)]

@@ -58,8 +58,7 @@ def _of_gluster(text: str, option: str) -> str | None:
         raise MeasurementError(
             "the GlusterFS volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
         )
-    pairs = {element.findtext("name"): element.findtext("value") for element in document.iter("option")}
-    return pairs.get(option)
+    return {element.findtext("name"): element.findtext("value") for element in document.iter("option")}.get(option)
 
 
 def values_in_force(text: str, option: str) -> Mapping[str, str]:

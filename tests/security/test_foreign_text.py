@@ -73,12 +73,8 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """Import an IOR result with a hostile command line and path; return the store."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     text = next((Path(__file__).parents[1] / "interop").glob("samples/ior-4.1.txt")).read_text()
-    lines = [
-        "Command line        : ior -a POSIX; rm -rf ~ $(id) `id` -o =cmd()" if line.startswith("Command line") else line
-        for line in text.splitlines()
-    ]
     file = tmp_path / "result.txt"
-    file.write_text("\n".join(lines))
+    file.write_text(re.sub("(?m)^(Command line *: ).*", r"\1ior -a POSIX; rm -rf ~ $(id) `id` -o =cmd()", text))
     store = Store()
     keep(file, read_file(file), store, "=cmd()" + EVIL)
     return store
@@ -89,8 +85,7 @@ def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet
 ) -> None:
     stored = imported(tmp_path, monkeypatch).open("latest")
     (repeat, *_) = build_portrait(stored).reproduce
-    assert "rm -rf" in repeat
-    assert repeat == shlex.join(shlex.split(repeat))
+    assert "rm -rf" in repeat and repeat == shlex.join(shlex.split(repeat))
     assert "\r" not in to_csv(stored)
     for row in csv.reader(io.StringIO(to_csv(stored))):
         assert not any(cell.startswith(("=", "+", "@", "\t", "\r")) for cell in row)
@@ -122,12 +117,9 @@ def test_the_journal_of_a_killed_command_is_listed_as_text(tmp_path: Path, monke
         assert not any(line.startswith("strakes: error: forged") for line in output.splitlines()), words
 
 
-@pytest.mark.parametrize(
-    "cell",
-    ["=cmd()", "-1", "\t=1", "\r=1", "\uff1d1", " =1", "\u200b=1", "\ufeff@x", "\x00+1", "\u00a0-1", "\u202e\uff0b1"],
-)
-def test_a_cell_whose_first_visible_character_begins_a_formula_is_text(cell: str) -> None:
-    assert str(for_csv(cell)).startswith("'")
+def test_a_cell_whose_first_visible_character_begins_a_formula_is_text() -> None:
+    for start in ("=", "-", "\t=", "\r=", "\uff1d", " =", "\u200b=", "\ufeff@", "\x00+", "\u00a0-", "\u202e\uff0b"):
+        assert str(for_csv(f"{start}1")).startswith("'"), start
 
 
 def test_invisible_characters_stay_out_of_documents_and_names_need_not_be_utf8(tmp_path: Path) -> None:
@@ -163,8 +155,7 @@ COMMANDS = [
     "tool --password hidden --token=hidden --secret 'hid den' --passwd=hidden",
     "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' ssh host",
     "mpiexec -genv A_TOKEN hidden --auth-token hidden --passphrase 'hid den' --pass hidden -password hidden --apikey hidden",
-    "elbencho --s3key hidden --s3secret hidden --s3sessiontoken 'hid den' --S3-libs3.secret-key=hidden",
-    "mount.cifs //me:hidden@srv/share /m && sshfs me:hidden@srv:/share /m",
+    "elbencho --s3key hidden --s3secret hidden --s3sessiontoken 'hid den' //me:hidden@srv/share me:hidden@srv:/share",
     "env: \u2018//me:hidden@srv/share\u2019: No such file, \u201cme:hidden@srv\u201d `me:hidden@srv` /m//me:hid/den@srv",
     "curl --access-key hidden -H 'x-amz-security-token: hidden' 'CREDENTIAL=hidden/x,Signature=hidden' Signature=hidden",
     "tool --secret-key: hidden --sasl.password hidden --pw hidden -p=hidden --user=me:hidden sig=hidden Pwd=hidden",

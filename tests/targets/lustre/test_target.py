@@ -246,11 +246,13 @@ def test_without_lfs_the_layout_is_unknown(tmp_path: Path) -> None:
     assert LustreTarget(tmp_path, mount(tmp_path), runner=without).layout(tmp_path / "s") is None
 
 
-def test_a_directory_on_a_missing_target_is_bad_input(tmp_path: Path) -> None:
+def test_a_directory_on_a_missing_target_or_on_none_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "dne").mkdir()
     with pytest.raises(BadInputError, match="the directory was not made") as caught:
         target(tmp_path).make_directory(tmp_path / "dne", "md99", Placement("manual", (99,)))
     assert caught.value.why.endswith("No such device") and "strakes target" in caught.value.remedy
+    with pytest.raises(BadInputError, match="the directory was not made"):
+        target(tmp_path).make_directory(tmp_path, "d", Placement("manual"))
 
 
 def test_only_root_may_place(tmp_path: Path) -> None:
@@ -258,11 +260,6 @@ def test_only_root_may_place(tmp_path: Path) -> None:
     for name, wanted in (("r1", Placement("manual", (1,))), ("s4", Placement("automatic", count=4))):
         with pytest.raises(EnvironmentLacksError, match="the directory was not made"):
             target(tmp_path, AS_USER).make_directory(tmp_path / "u", name, wanted)
-
-
-def test_a_placement_by_hand_names_a_target(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="the directory was not made"):
-        target(tmp_path).make_directory(tmp_path, "d", Placement("manual"))
 
 
 def test_a_manual_placement_reports_subdirectories_that_are_spread(tmp_path: Path) -> None:

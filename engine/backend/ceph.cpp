@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -40,7 +42,7 @@ FileStep Ceph::connect(std::uint32_t rank) {
     if (!sessions.is_free(rank)) return {"ceph_create", sessions.of(rank) != nullptr ? 0 : EMFILE};
     auto session = std::make_unique<CephSession>();
     FileStep step = session->begin();
-    if (step.error == 0) step = session->stand_in(CephPlace::of_plan());
+    if (step.error == 0) step = session->stand_in();
     if (step.error == 0) sessions.set(rank, std::move(session));
     return step;
 }
@@ -121,6 +123,25 @@ namespace {
 // Mount time-out for a cluster that does not answer, instead of the five minutes that libcephfs waits by default.
 constexpr const char* kPatienceSeconds = "30";
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+constexpr unsigned kWanted = CEPH_STATX_MODE | CEPH_STATX_UID | CEPH_STATX_INO;
+
+// The directories of the current plan. The owner of a directory above them can give their names to something else.
+struct Chosen {
+    std::string directory, id, marker;
+    std::atomic<std::uint64_t> inode{0};  // inode number of `directory`, or 0 if no session has found it
+};
+
+Chosen& chosen() {
+    static Chosen of_plan;
+    return of_plan;
+}
+
+void choose(const std::string& directory, const std::string& id, const char* marker) {
+    chosen().directory = directory;
+    chosen().id = id;
+    chosen().marker = marker;
+    chosen().inode = 0;
+}
 
 // Returns the client id in CEPH_ARGS, or "". ceph_create() needs the id, but libcephfs reads CEPH_ARGS only later.
 std::string client_id() {
@@ -147,6 +168,7 @@ CephSession::~CephSession() {
     if (mount_ == nullptr) return;
     for (std::size_t descriptor = 0; descriptor < inodes_.size(); ++descriptor) forget(static_cast<int>(descriptor));
     if (root_ >= 0) cephfs().close(mount_, root_);
+    if (parent_ != nullptr) cephfs().ll_put(mount_, parent_);
     if (mounted_) cephfs().unmount(mount_);
     cephfs().release(mount_);
 }
@@ -166,17 +188,48 @@ FileStep CephSession::begin() {
     return {};
 }
 
-FileStep CephSession::stand_in(const std::string& directory) {
-    const int result = cephfs().open(mount_, directory.c_str(), kDirectory, 0);
-    if (result < 0) return {"ceph_open", -result};
-    root_ = result;
+int CephSession::look_up(Inode* directory, const char* name, Inode*& found, struct ceph_statx& status) const noexcept {
+    return cephfs().ll_lookup(mount_, directory, name, &found, &status, kWanted, AT_SYMLINK_NOFOLLOW, permissions());
+}
+
+CephPlace::Outcome CephSession::find_parent() {
+    const std::string& path = chosen().directory;
+    struct ceph_statx status{};
+    const auto planted = [&status] { return status.stx_uid != ::geteuid() && status.stx_uid != 0; };
+    const auto failed = [&path](int error) { return CephPlace::Outcome{{"ceph_ll_walk", error}, path}; };
+    int result = cephfs().ll_walk(mount_, path.c_str(), &parent_, &status, kWanted, AT_SYMLINK_NOFOLLOW, permissions());
+    if (result < 0) return failed(-result);
+    if (!S_ISDIR(status.stx_mode)) return failed(ENOTDIR);
+    if (planted()) return failed(EPERM);
+    const std::uint64_t inode = status.stx_ino;
+    Inode* marker = nullptr;
+    result = look_up(parent_, chosen().marker.c_str(), marker, status);
+    if (marker != nullptr) cephfs().ll_put(mount_, marker);
+    if (result == 0 && !S_ISREG(status.stx_mode)) result = -EINVAL;
+    if (result < 0) return {{"ceph_ll_lookup", -result}, chosen().marker, true};
+    std::uint64_t known = 0;
+    const bool same = chosen().inode.compare_exchange_strong(known, inode) || known == inode;
+    return planted() || !same ? failed(EPERM) : CephPlace::Outcome{};
+}
+
+FileStep CephSession::stand_in() {
+    if (const FileStep step = find_parent().step; step.error != 0) return step;
     Inode* found = nullptr;
     struct ceph_statx status{};
-    const int walked = cephfs().ll_walk(mount_, directory.c_str(), &found, &status, CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW,
-                                        cephfs().mount_perms(mount_));
-    if (walked < 0) return {"ceph_ll_walk", -walked};
+    int result = look_up(parent_, chosen().id.c_str(), found, status);
+    if (result < 0) return {"ceph_ll_lookup", -result};
+    const std::uint64_t inode = status.stx_ino;
+    // libcephfs opens no descriptor by inode, so check that the path still leads to this directory.
+    result = cephfs().open(mount_, (chosen().directory + "/" + chosen().id).c_str(), kDirectory, 0);
+    if (result < 0) {
+        cephfs().ll_put(mount_, found);
+        return {"ceph_open", -result};
+    }
+    root_ = result;
     keep(root_, found);
-    return {};
+    result = cephfs().fstatx(mount_, root_, &status, kWanted, 0);
+    if (result < 0) return {"ceph_fstatx", -result};
+    return {"ceph_open", status.stx_ino == inode && S_ISDIR(status.stx_mode) ? 0 : EPERM};
 }
 
 void CephSession::note_directory(int parent, const char* name, int descriptor) noexcept {
@@ -206,35 +259,23 @@ namespace {
 
 constexpr std::size_t kMostLeft = 64;
 
-std::string& plan_directory() {
-    static std::string directory;
-    return directory;
+CephPlace::Outcome look(CephSession& session) {
+    if (const FileStep step = session.begin(); step.error != 0) return {step, chosen().directory};
+    return session.find_parent();
 }
 
-CephPlace::Outcome look(CephSession& session, const std::string& directory, const char* marker) {
-    if (const FileStep step = session.begin(); step.error != 0) return {step, directory};
-    struct ceph_statx status{};
-    const auto stat = [&](const std::string& path) {
-        const int result = cephfs().statx(session.mount(), path.c_str(), &status, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW);
-        return FileStep{"ceph_statx", result < 0 ? -result : 0};
-    };
-    if (FileStep step = stat(directory); step.error != 0) return {step, directory};
-    if (!S_ISDIR(status.stx_mode)) return {{"ceph_statx", ENOTDIR}, directory};
-    if (FileStep step = stat(directory + "/" + marker); step.error != 0) return {step, marker, true};
-    if (!S_ISREG(status.stx_mode)) return {{"ceph_statx", EINVAL}, marker, true};
-    return {};
-}
-
-// Removes everything below `path`. Unlinks symbolic links without following them.
-void empty_below(ceph_mount_info* mount, const std::string& path, std::atomic<std::uint64_t>& removed,
-                 std::vector<std::string>& left) {
+// Removes everything in a directory. Names its entries by its inode and follows no link, so that nothing elsewhere is
+// removed. `path` begins with the plan's id.
+void empty_below(const CephSession& session, Inode* directory, const std::string& path,
+                 std::atomic<std::uint64_t>& removed, std::vector<std::string>& left) {
+    ceph_mount_info* const mount = session.mount();
     const auto keep = [&](const std::string& what) {
-        if (left.size() < kMostLeft) left.push_back(what.substr(CephPlace::of_plan().rfind('/') + 1));
+        if (left.size() < kMostLeft) left.push_back(what);
     };
     ceph_dir_result* listing = nullptr;
-    if (cephfs().opendir(mount, path.c_str(), &listing) < 0) return keep(path);
+    if (cephfs().ll_opendir(mount, directory, &listing, session.permissions()) < 0) return keep(path);
     struct Entry {
-        std::string path;
+        std::string name;
         bool directory;
     };
     std::vector<Entry> entries;
@@ -242,12 +283,17 @@ void empty_below(ceph_mount_info* mount, const std::string& path, std::atomic<st
     struct ceph_statx status{};
     while (cephfs().readdirplus_r(mount, listing, &entry, &status, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW, nullptr) > 0) {
         const std::string_view name(entry.d_name);
-        if (name != "." && name != "..") entries.push_back({path + "/" + entry.d_name, S_ISDIR(status.stx_mode)});
+        if (name != "." && name != "..") entries.push_back({std::string(name), S_ISDIR(status.stx_mode)});
     }
-    cephfs().closedir(mount, listing);
-    for (const auto& [inside, directory] : entries) {
-        if (directory) empty_below(mount, inside, removed, left);
-        const int result = directory ? cephfs().rmdir(mount, inside.c_str()) : cephfs().unlink(mount, inside.c_str());
+    cephfs().ll_releasedir(mount, listing);
+    for (const auto& [name, is_directory] : entries) {
+        const std::string inside = path + "/" + name;
+        Inode* below = nullptr;
+        if (is_directory && session.look_up(directory, name.c_str(), below, status) == 0)
+            empty_below(session, below, inside, removed, left);
+        if (below != nullptr) cephfs().ll_put(mount, below);
+        const auto remove = is_directory ? cephfs().ll_rmdir : cephfs().ll_unlink;
+        const int result = remove(mount, directory, name.c_str(), session.permissions());
         if (result < 0 && result != -ENOENT)
             keep(inside);
         else
@@ -257,38 +303,40 @@ void empty_below(ceph_mount_info* mount, const std::string& path, std::atomic<st
 
 }  // namespace
 
-const std::string& CephPlace::of_plan() noexcept { return plan_directory(); }
-
 CephPlace::Outcome CephPlace::make(const std::string& directory, const std::string& id, const char* marker) {
+    choose(directory, id, marker);
     CephSession session;
-    if (Outcome outcome = look(session, directory, marker); outcome.step.error != 0) return outcome;
-    plan_directory() = directory + "/" + id;
-    const int result = cephfs().mkdir(session.mount(), of_plan().c_str(), Posix::kDirectoryMode);
-    return {{"ceph_mkdir", result < 0 ? -result : 0}, id};
+    if (Outcome outcome = look(session); outcome.step.error != 0) return outcome;
+    Inode* made = nullptr;
+    struct ceph_statx status{};
+    const int result = cephfs().ll_mkdir(session.mount(), session.parent(), id.c_str(), Posix::kDirectoryMode, &made,
+                                         &status, kWanted, AT_SYMLINK_NOFOLLOW, session.permissions());
+    if (made != nullptr) cephfs().ll_put(session.mount(), made);
+    return {{"ceph_ll_mkdir", result < 0 ? -result : 0}, id};
 }
 
 CephPlace::Outcome CephPlace::join(const std::string& directory, const std::string& id, const char* marker) {
+    choose(directory, id, marker);
     CephSession session;
-    if (Outcome outcome = look(session, directory, marker); outcome.step.error != 0) return outcome;
-    plan_directory() = directory + "/" + id;
-    return {session.stand_in(of_plan()), id};
+    if (Outcome outcome = look(session); outcome.step.error != 0) return outcome;
+    return {session.stand_in(), id};
 }
 
 std::vector<std::string> CephPlace::empty(std::atomic<std::uint64_t>& removed) {
     CephSession session;
     std::vector<std::string> left;
-    if (session.begin().error != 0)
-        left.push_back(of_plan().substr(of_plan().rfind('/') + 1));
+    if (session.begin().error != 0 || session.stand_in().error != 0)
+        left.push_back(chosen().id);
     else
-        empty_below(session.mount(), of_plan(), removed, left);
+        empty_below(session, session.inode(session.root()), chosen().id, removed, left);
     return left;
 }
 
 FileStep CephPlace::remove() {
     CephSession session;
-    if (const FileStep begun = session.begin(); begun.error != 0) return begun;
-    const int result = cephfs().rmdir(session.mount(), of_plan().c_str());
-    return {"ceph_rmdir", result == -ENOENT ? 0 : -result};
+    if (const FileStep found = look(session).step; found.error != 0) return found.error == ENOENT ? FileStep{} : found;
+    const int result = cephfs().ll_rmdir(session.mount(), session.parent(), chosen().id.c_str(), session.permissions());
+    return {"ceph_ll_rmdir", result == -ENOENT ? 0 : -result};
 }
 
 }  // namespace strakes

@@ -61,11 +61,10 @@ class CephPlace {
         bool marker = false;  // the marker is missing or not a regular file
     };
 
-    // make() creates directory/id, and join() only checks that directory/id exists. Both functions require the marker
-    // in `directory`, and set of_plan() to the path that the ranks' clients open.
+    // make() creates directory/id; join() checks that another process has created directory/id. Both functions require
+    // the marker in `directory`, and choose the directory that the ranks' clients open.
     [[nodiscard]] static Outcome make(const std::string& directory, const std::string& id, const char* marker);
     [[nodiscard]] static Outcome join(const std::string& directory, const std::string& id, const char* marker);
-    [[nodiscard]] static const std::string& of_plan() noexcept;
 
     // Removes everything below the plan's directory and adds the number of removed entries to `removed`. Returns at
     // most 64 paths of entries that could not be removed, each beginning with the plan's id.

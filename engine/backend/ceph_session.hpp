@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/ceph.hpp"
 #include "backend/file.hpp"
 #include "system/shared_library.hpp"
 
@@ -15,30 +16,30 @@ struct CephLibrary {
     SharedLibrary library{"libcephfs.so.2"};
 
     decltype(&::ceph_close) close = library.symbol("ceph_close");
-    decltype(&::ceph_closedir) closedir = library.symbol("ceph_closedir");
     decltype(&::ceph_conf_parse_env) conf_parse_env = library.symbol("ceph_conf_parse_env");
     decltype(&::ceph_conf_read_file) conf_read_file = library.symbol("ceph_conf_read_file");
     decltype(&::ceph_conf_set) conf_set = library.symbol("ceph_conf_set");
     decltype(&::ceph_create) create = library.symbol("ceph_create");
+    decltype(&::ceph_fstatx) fstatx = library.symbol("ceph_fstatx");
     decltype(&::ceph_fsync) fsync = library.symbol("ceph_fsync");
     decltype(&::ceph_ll_lookup) ll_lookup = library.symbol("ceph_ll_lookup");
+    decltype(&::ceph_ll_mkdir) ll_mkdir = library.symbol("ceph_ll_mkdir");
+    decltype(&::ceph_ll_opendir) ll_opendir = library.symbol("ceph_ll_opendir");
     decltype(&::ceph_ll_put) ll_put = library.symbol("ceph_ll_put");
+    decltype(&::ceph_ll_releasedir) ll_releasedir = library.symbol("ceph_ll_releasedir");
     decltype(&::ceph_ll_rename) ll_rename = library.symbol("ceph_ll_rename");
+    decltype(&::ceph_ll_rmdir) ll_rmdir = library.symbol("ceph_ll_rmdir");
+    decltype(&::ceph_ll_unlink) ll_unlink = library.symbol("ceph_ll_unlink");
     decltype(&::ceph_ll_walk) ll_walk = library.symbol("ceph_ll_walk");
-    decltype(&::ceph_mkdir) mkdir = library.symbol("ceph_mkdir");
     decltype(&::ceph_mkdirat) mkdirat = library.symbol("ceph_mkdirat");
     decltype(&::ceph_mount) mount = library.symbol("ceph_mount");
     decltype(&::ceph_mount_perms) mount_perms = library.symbol("ceph_mount_perms");
     decltype(&::ceph_open) open = library.symbol("ceph_open");
     decltype(&::ceph_openat) openat = library.symbol("ceph_openat");
-    decltype(&::ceph_opendir) opendir = library.symbol("ceph_opendir");
     decltype(&::ceph_read) read = library.symbol("ceph_read");
     decltype(&::ceph_readdirplus_r) readdirplus_r = library.symbol("ceph_readdirplus_r");
     decltype(&::ceph_release) release = library.symbol("ceph_release");
-    decltype(&::ceph_rmdir) rmdir = library.symbol("ceph_rmdir");
-    decltype(&::ceph_statx) statx = library.symbol("ceph_statx");
     decltype(&::ceph_statxat) statxat = library.symbol("ceph_statxat");
-    decltype(&::ceph_unlink) unlink = library.symbol("ceph_unlink");
     decltype(&::ceph_unlinkat) unlinkat = library.symbol("ceph_unlinkat");
     decltype(&::ceph_unmount) unmount = library.symbol("ceph_unmount");
     decltype(&::ceph_write) write = library.symbol("ceph_write");
@@ -61,9 +62,17 @@ class CephSession {
     [[nodiscard]] FileStep begin();
     [[nodiscard]] ceph_mount_info* mount() const noexcept { return mount_; }
 
-    // Opens the directory to which all names in this session are relative.
-    [[nodiscard]] FileStep stand_in(const std::string& directory);
+    [[nodiscard]] const UserPerm* permissions() const noexcept { return cephfs().mount_perms(mount_); }
+
+    // Finds the directory in which the plan's directory is: it must have the marker, both must belong to this user or
+    // root, and it must be the directory that the first session of the plan in this process has found.
+    [[nodiscard]] CephPlace::Outcome find_parent();
+    [[nodiscard]] Inode* parent() const noexcept { return parent_; }
+    // Opens the plan's directory, to which all names in this session are relative.
+    [[nodiscard]] FileStep stand_in();
     [[nodiscard]] int root() const noexcept { return root_; }
+    // Finds a directory entry without following it if it is a link. Returns 0 or a negative error number.
+    int look_up(Inode* directory, const char* name, Inode*& found, struct ceph_statx& status) const noexcept;
 
     // These functions record the inodes of open directories, because libcephfs renames by inode (it has no renameat).
     // inode() returns null if the look-up of the directory failed.
@@ -79,6 +88,7 @@ class CephSession {
 
     ceph_mount_info* mount_ = nullptr;
     bool mounted_ = false;
+    Inode* parent_ = nullptr;
     int root_ = -1;
     std::vector<Inode*> inodes_;  // Inodes of open directories, by descriptor.
 };

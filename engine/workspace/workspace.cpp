@@ -22,6 +22,8 @@ namespace strakes {
 namespace {
 
 constexpr int kOpen = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr const char* kReplaced =
+    "Another user may have replaced the directory that strakes made. Measure in a directory whose owner you trust.";
 
 Workspace::Fault fault(std::string_view call, const std::string& path, int error, std::string what, std::string key,
                        std::string remedy) {
@@ -61,7 +63,9 @@ std::optional<Workspace::Fault> ceph_fault(const CephPlace::Outcome& outcome, co
     if (error == 0) return std::nullopt;
     if (outcome.marker) return no_marker(call, error);
     if (outcome.path == id) return exists_or_fails(id, error);
-    if ((error == ENOENT || error == ENOTDIR) && std::string_view(call) == "ceph_statx") {
+    if (error == EPERM && std::string_view(call) == "ceph_ll_walk")
+        return fault(call, outcome.path, error, "the directory belongs to another user", "directory", kReplaced);
+    if ((error == ENOENT || error == ENOTDIR) && std::string_view(call) == "ceph_ll_walk") {
         return fault(call, outcome.path, error, "the directory cannot be used", "directory",
                      "Give an existing directory inside the Ceph file system, as seen from its root.");
     }
@@ -185,9 +189,7 @@ std::optional<Workspace::Fault> Workspace::open_root(const std::string& id, std:
         return fault("stat", id, errno, "the plan's directory cannot be used", "", "");
     for (const uid_t user : {root.st_uid, above.st_uid, marker.st_uid}) {
         if (user == owner.value_or(root.st_uid) || user == 0) continue;
-        return fault("stat", kMarker, EPERM, "the directory belongs to another user", "directory",
-                     "Another user may have replaced the directory that strakes made. Measure in a directory whose "
-                     "owner you trust.");
+        return fault("stat", kMarker, EPERM, "the directory belongs to another user", "directory", kReplaced);
     }
     return std::nullopt;
 }

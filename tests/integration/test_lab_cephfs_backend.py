@@ -101,25 +101,36 @@ def test_kept_files_of_probes_items_and_transfers_appear_on_the_mount(place: Pat
     shutil.rmtree(kept)
 
 
-def test_a_directory_without_the_marker_is_refused_through_libcephfs(mount: Path) -> None:
-    bare = mount / "bare"
-    bare.mkdir()
-    with LocalEngine() as engine:
-        result = engine.run(Plan(ranks=1, phases=(items_of("cephfs", "file-create"),)), bare, "p", limit_s=60)
-    assert result.ended == "refused"
-    assert result.errors[0].what == "the directory has no marker of strakes"
-    assert not list(bare.iterdir())
-    bare.rmdir()
-
-
-def test_an_existing_plan_directory_is_refused_and_left_alone(place: Path) -> None:
+def test_directories_without_the_marker_and_existing_ones_of_plans_are_refused(mount: Path, place: Path) -> None:
+    (bare := mount / "bare").mkdir()
     (place / "p").mkdir()
     (place / "p" / "file").touch()
+    plan = Plan(ranks=1, phases=(items_of("cephfs", "file-create"),))
     with LocalEngine() as engine:
-        result = engine.run(Plan(ranks=1, phases=(items_of("cephfs", "file-create"),)), place, "p", limit_s=60)
-    assert (result.ended, result.errors[0].where["key"]) == ("refused", "id")
+        unmarked, taken = (engine.run(plan, where, "p", limit_s=60) for where in (bare, place))
+    assert (unmarked.ended, unmarked.errors[0].what) == ("refused", "the directory has no marker of strakes")
+    assert (taken.ended, taken.errors[0].where["key"]) == ("refused", "id")
+    bare.rmdir()
     (place / "p" / "file").unlink()
     (place / "p").rmdir()
+
+
+def test_nothing_elsewhere_is_removed_if_the_directory_is_exchanged(mount: Path, place: Path) -> None:
+    other, moved = mount / "other", mount / "moved"
+    (other / "p" / "directory").mkdir(parents=True)
+    (other / ".strakes-marker").touch()
+
+    def exchange(_progress: object) -> None:
+        if list(place.glob("p/*.probe")) and not moved.exists():
+            place.rename(moved)
+            other.rename(place)
+
+    probe = ProbePhase("a", "file-create", 50, 5.0, backend="cephfs", files="a", file_bytes=10)
+    with LocalEngine() as engine:
+        result = engine.run(Plan(ranks=1, phases=(probe,)), place, "p", limit_s=60, on_progress=exchange)
+    assert moved.exists() and (place / "p" / "directory").exists() and not result.cleaned
+    shutil.rmtree(moved)
+    shutil.rmtree(place / "p")
 
 
 def test_a_directory_on_another_file_system_is_refused(tmp_path: Path) -> None:

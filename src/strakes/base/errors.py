@@ -11,7 +11,7 @@ from strakes.base.foreign_text import without_secrets
 
 # Maximum length of an error's text in characters. It fills 50 lines of a terminal.
 _MOST_CHARACTERS = 4000
-# Number of further characters that are searched for secrets: in USER:PASSWORD@, the end identifies the password.
+# Number of further characters to search for secrets. A password in USER:PASSWORD@ is recognised only at its @.
 _MORE_CHARACTERS = 1000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report after SIGPIPE.
 

@@ -20,7 +20,7 @@ class FileKind(NamedTuple):
     pattern: str = ""
 
 
-# Top-level key or table that only one kind of TOML file has -> this kind.
+# Top-level key or table -> the only kind of TOML file that has it.
 TOML_KINDS = {
     "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
     "need": FileKind("a list of needs", "strakes accept FILE DIR"),
@@ -58,7 +58,7 @@ OTHER_KINDS = {
         r"(?mi)^[ \t]*\[[ \t]*(?:ior-(?:easy|hard)|mdtest-(?:easy|hard))[ \t]*\]|^[ \t]*datadir[ \t]*=",
     ),
 }
-# Comments and empty lines, and then a table or a key with a value.
+# The beginning of a TOML file: comments and empty lines, then a table or a key with a value.
 _BEGINS_TOML = re.compile(r"""(?:[ \t]*(?:#.*)?\r?\n)*+[ \t]*(?:\[|[\w.'"-]+[ \t]*=)""")
 _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(?:=|\]|\.)")
 

@@ -68,9 +68,9 @@ def owner_of(descriptor: int) -> int:
 
     status = os.fstat(descriptor)
     device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
-    about = (ctypes.c_long * 32)()  # more than sizeof(struct statfs); its first member is f_type (statfs(2))
+    about = (ctypes.c_long * 32)()  # at least sizeof(struct statfs), with f_type first (statfs(2))
 
-    # FUSE mounts with a block device need root (fusermount3(1)). A FUSE server can refuse fstatfs().
+    # Only root can mount a block device (fusermount3(1)). If fstatfs() fails, assume FUSE, which can refuse it.
     known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
     if known and about[0] != _FUSE:
         return status.st_uid
@@ -107,7 +107,7 @@ def make_new_directory(path: Path) -> None:
 
 @contextmanager
 def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[int]:
-    # In a user namespace, the machine's root user has another number, which is the owner of "/".
+    # In a user namespace, the machine's root user has another user id. This id owns "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
     with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path, guarded=guarded)) as directory:
@@ -315,7 +315,7 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
-    """Return the content of an open file. Raises BadInputError for an endless or too large file, and OSError."""
+    """Return the content of an open file. Raises OSError, or BadInputError for an endless or too large file."""
     content = bytearray()
     # Files in /proc have a size of 0, and reading them may block.
     size = os.fstat(file.fileno()).st_size
@@ -357,7 +357,7 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
 
 
 def _open_below(root: Path, name: str) -> int:
-    # Open directories from ``root`` down. ".." closes the last one, because its parent may have changed (openat2(2)).
+    # ".." leads back to the directory opened before, because the real parent may have changed (openat2(2)).
     way = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
     left = list(reversed(PurePosixPath(name).parts))
     links = 0
@@ -440,7 +440,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         if stat.S_ISREG(status.st_mode) or (not ours and (link or stat.S_ISFIFO(status.st_mode))):
             _replace(name, content, None, directory)
             return None
-        # The file behind /proc/PID/fd/N may have no path.
+        # A file that is open as /proc/PID/fd/N may have no path.
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
         # O_NONBLOCK: a pipe without a reader is an error (ENXIO), not an endless wait.
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-# First characters of cells that spreadsheets evaluate, some of them full-width.
+# First characters of cells that spreadsheets evaluate as formulas. The last four are full-width.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# USER:PASSWORD@ without a scheme before it. The limits of length bound the matching time.
+# USER:PASSWORD@ without a scheme before it. The maximum lengths in the pattern bound the matching time.
 _LOGIN = re.compile(
     r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=#`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
@@ -150,7 +150,7 @@ def _without_logins(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
-    # A password can contain @ or a slash, so the host is unknown.
+    # If the rest contains @, the password contains @ or a slash. Then the host is unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
 
 

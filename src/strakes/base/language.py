@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
-_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # In order of precedence (locale(7)).
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # Locale variables, the strongest first (locale(7)).
 _chosen = [ENGLISH]
 
 
@@ -72,8 +72,7 @@ def _joined(text: str, values: Mapping[str, object]) -> str:
 
 
 def ngettext(one: str, several: str, count: int, **values: object) -> str:
-    """Return the translation of a message in singular (``one``) or plural (``several``). ``{count}`` becomes the
-    number.
+    """Translate a message in singular (``one``) or plural (``several``). ``{count}`` becomes the number.
 
     >>> ngettext("{count} run", "{count} runs", 1), ngettext("{count} run", "{count} runs", 2000)
     ('1 run', '2,000 runs')

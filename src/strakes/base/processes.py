@@ -41,8 +41,8 @@ def secure_environment() -> None:
     """Change environment variables that could make programs read or run files of other users.
 
     Relative directories are removed from PATH. HOME and TMPDIR become directories in which others cannot replace files.
-    CEPH_CONF is set, because Ceph's tools search the current directory otherwise. TZ becomes
-    UTC if its offset is a day or more.
+    CEPH_CONF is set, because Ceph's tools search the current directory otherwise. An offset of a day or more in TZ
+    becomes UTC.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         os.environ["TZ"] = "UTC0"

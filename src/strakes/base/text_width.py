@@ -8,7 +8,7 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# A part of a line that is not broken: blanks, a wide character or other characters, with punctuation.
+# A part of a line without a place for a line break: blanks, one wide character or a word, with its punctuation.
 _UNBROKEN = rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*"
 
 

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. tomllib needs memory in proportion to its square.
 _MOST_DOTS = 8
 
-_LARGEST = (1 << 64) - 1  # Seeds of random numbers have 64 bits. TOML 1.0 requires only 63 bits and a sign.
+_LARGEST = (1 << 64) - 1  # Seeds need 64 bits. TOML 1.0 requires only 63 bits and a sign.
 
 # Tokens of TOML. Possessive quantifiers keep the matching time linear.
 _TOKEN = re.compile(
@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 )
 _SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
-# Names of tables and keys that lead to a value, with indices in arrays of tables.
+# The way to a value: names of tables and keys, and indices in arrays of tables.
 Keys = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
@@ -126,7 +126,7 @@ def flag_value(value: object) -> bool:
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    """Return a function that returns one of ``choices`` unchanged and raises ValueError for other values."""
+    """Return a function that checks a value. It raises ValueError unless the value is one of ``choices``."""
 
     def check(value: object) -> str:
         if value not in choices:
@@ -137,9 +137,7 @@ def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 
 def parse_toml(text: str, name: str, what: str) -> TomlFile:
-    """Return the parsed text. ``name``: name of the file. ``what``: name of its kind. Raises BadInputError if
-    invalid.
-    """
+    """Parse TOML. ``name``: name of the file. ``what``: name of its kind. Raises BadInputError for invalid TOML."""
     import tomllib
 
     try:

@@ -17,7 +17,7 @@ _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 @dataclass
 class Block:
-    """A section such as ``on alpha {...}``, with ``words`` ("alpha",). ``settings``: (key, value) in file order."""
+    """A section such as ``on alpha {...}``, whose ``words`` are ("alpha",). ``settings``: (key, value) pairs."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Block:
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Return a merged section of all inner sections with this name. It may be empty."""
+        """Merge all inner sections with this name. Without such a section, return an empty one."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -63,7 +63,7 @@ def read_drbd(text: str, where: str) -> Block:
     return _tree(_drbd_parts(text, where), where)
 
 
-# (file and line, content). The content is a section that begins, a (key, value) pair, or None where a section ends.
+# (file and line, content). Content is a section that begins, a (key, value) pair, or None at the end of a section.
 _Part = tuple[str, Block | tuple[str, str] | None]
 
 
@@ -112,7 +112,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
 
 
 def rewritten_drbd(text: str) -> str:
-    """Return a DRBD file that is safe for drbdadm. Raises BadInputError for a word that could open a file elsewhere."""
+    """Make a DRBD file safe for drbdadm. Raises BadInputError if drbdadm could open a file in another directory."""
     lines, before = list[str](), ""
     for line in text.splitlines():
         words = list[str]()
@@ -126,7 +126,7 @@ def rewritten_drbd(text: str) -> str:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
             if before == "shared-secret":
-                words.append(re.sub(r"[^\";]", "x", token))  # drbdadm checks the length.
+                words.append(re.sub(r"[^\";]", "x", token))  # drbdadm checks the secret's length.
             elif quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):

@@ -17,7 +17,7 @@ from strakes.failover.cib_values import TRUE, is_true, renamed, role_of, score, 
 from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
-# Version numbers that are written into each CIB, because Pacemaker's tools refuse a CIB from a newer release.
+# Version numbers that replace those of a CIB, because Pacemaker's tools refuse a CIB from a newer release.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 # Sections that Pacemaker's schema requires.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")

@@ -14,9 +14,9 @@ _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios"
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
 _NONE: Pairs = MappingProxyType({})
-# Attributes of an expression element, and attributes of the date_spec or duration element inside it.
+# (attributes of an expression, attributes of the date_spec or duration inside the expression)
 Term = tuple[dict[str, str], dict[str, str]]
-Member = tuple[str, str]  # id of a resource, and its role or action (may be empty)
+Member = tuple[str, str]  # (id of a resource, its role or action). The second may be empty.
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Words:
 
 
 def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
-    """Return a parsed statement. ``blocks``: keywords such as ``op`` and ``meta``."""
+    """Parse a statement. ``blocks``: keywords that begin a block, such as ``op`` and ``meta``."""
     plain, settings, found = list[str](), dict[str, str](), list[tuple[str, str, dict[str, str]]]()
     for word in words:
         key, equals, value = word.partition("=")
@@ -56,7 +56,7 @@ class CibBuilder:
 
     def __init__(self) -> None:
         self.nodes_assumed = False
-        self.undefined: list[str] = []  # texts about removed constraints
+        self.undefined: list[str] = []  # one text for each removed constraint
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )
@@ -88,7 +88,7 @@ class CibBuilder:
         self._set(self._sections[section], tag, section, pairs)
 
     def node(self, name: str, attributes: Pairs | None = None, identity: str = "") -> None:
-        """Add a node if it does not exist, and set its attributes. Its id is ``identity`` or the name."""
+        """Add a node if it does not exist, and set its attributes. Its id is ``identity``, or by default its name."""
         nodes = self._sections["nodes"]
         found = next((one for one in nodes if one.get("uname") == name), None)
         if found is None:
@@ -130,7 +130,7 @@ class CibBuilder:
             self._set(added, "instance_attributes", identity, level)
 
     def advised_operations(self, element: Xml.Element, *, timeouts: bool = False) -> None:
-        """Add advised operations except monitors. ``timeouts``: also add advised time-outs to existing operations."""
+        """Add operations that the agent advises, except monitors. ``timeouts``: add time-outs to existing ones, too."""
         for name, limit in times_of(element.attrib).items():
             given = element.findall(f"./operations/op[@name='{name}']")
             if not given and name != "monitor":
@@ -154,7 +154,7 @@ class CibBuilder:
         """Make a clone of a resource or group."""
         inner = self.find(member)
         clone = self._statement("resources", "clone", identity)
-        # The replacement of an existing clone removed its member.
+        # If a clone with this id existed, replacing that clone also removed its member.
         self._sections["resources"].extend([inner] if inner is not None and self.find(member) is None else [])
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])

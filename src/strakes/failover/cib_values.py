@@ -47,7 +47,7 @@ def seconds(text: str) -> float:
 
 
 def score(text: str) -> float:
-    """Parse a score. From a million, a score is infinite as in Pacemaker. An invalid text is 0."""
+    """Parse a score. As in Pacemaker, a million or more counts as infinite. An invalid text is 0."""
     if text.lstrip("+-").upper() in ("INFINITY", "INF"):
         return float("-inf") if text.startswith("-") else float("inf")
     value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0

@@ -27,7 +27,7 @@ class Network:
 
     name: str
     subnet: str
-    switch: str = ""  # empty: direct cable
+    switch: str = ""  # empty for a direct cable
     heartbeat: bool = False
     replication: bool = False
     stands_in_for: str = ""
@@ -62,7 +62,7 @@ class Pdu:
     user: str = ""
     password_script: str = ""
     snmp_version: str = ""
-    community: str = ""  # for SNMP versions 1 and 2c
+    community: str = ""  # for SNMP versions 1 and 2c only
 
     @property
     def logs_in(self) -> bool:
@@ -99,7 +99,7 @@ class ServedTarget:
     role: str = ""
     index: int = 0
     file_system: str = "ext4"
-    address: str = ""  # movable, as ADDRESS/BITS
+    address: str = ""  # movable IP address, as ADDRESS/BITS
     units: tuple[str, ...] = ()
     clients: str = ""
 
@@ -135,7 +135,7 @@ class FileSystem:
     clients: int = 0
     lnet: str = ""
     lnet_network: str = ""
-    recovery_soft_s: float = 0.0  # 0: calculated from ``clients``
+    recovery_soft_s: float = 0.0  # 0: calculated from the number of clients
     recovery_hard_s: float = 0.0
     watch: tuple[str, ...] = ()  # services move to the node that reaches more of these addresses
     mgs: tuple[str, ...] = ()

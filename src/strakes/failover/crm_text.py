@@ -16,7 +16,6 @@ from strakes.failover.cib_builder import CibBuilder, Term, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-# Words that may follow crm node.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 # Maximum length of a line in characters. shlex takes quadratic time for long words.
 _MOST_LINE = 65536
@@ -52,11 +51,11 @@ def joined_lines(text: str) -> list[str]:
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
-# Maximum size of a script in bytes, and maximum number of words of a loop. The expanded script has about 30 MB at most.
+# Maximum size of a script in bytes, and maximum number of words in a loop. Expanded scripts reach about 30 MB.
 _MOST_EXPANDED_BYTES = 65536
 _MOST_WORDS_OF_LOOP = 16
 _ASSIGNMENT = re.compile(r"""(?m)(?:^|;)[ \t]*(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)""")
-# $NAME, or ${NAME} with a pattern to remove from the value (# and ## at its beginning, % and %% at its end).
+# $NAME or ${NAME}. Also ${NAME#PATTERN} and ${NAME%PATTERN}, which remove the beginning or end of the value.
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?((?:##?|%%?)[^{}]{1,64})?\})")
 _COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")|(?<![ \t])[ \t]*;(?=\s|$)""")
 
@@ -150,7 +149,7 @@ def _node(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") -> None:
-    # A rule may choose between several sets of parameters. Read the last set.
+    # If rules choose between several sets of parameters, read the last set.
     rest = [word for before, word in pairwise(words[1:]) if (before, word) != ("params", "rule")]
     builder.primitive(words[0], words[1], read_words(rest, _BLOCKS)).tag = tag
 

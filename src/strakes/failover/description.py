@@ -23,7 +23,7 @@ _COROSYNC_PORTS = (5404, 5405, 5406)
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
-# These texts need no quotation marks in configuration files.
+# Valid texts need no quotation marks in configuration files.
 _WORD = (r"[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes")
 _PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
 _MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
@@ -94,7 +94,7 @@ class _Table:
             name, ("", _SHAPES.get(shape, f"a whole number of at least {least} and at most {_MOST}"))
         )
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-        # Texts are copied into files with one setting per line, and into XML.
+        # A control character or end of line would damage the written XML and configuration files.
         if any(not text.isprintable() for text in _texts(value)):
             raise self.wrong(key, value, "without control characters and ends of lines")
         if shape is str:

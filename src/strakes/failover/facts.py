@@ -17,7 +17,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Thing:
-    """An object that a rule checks. ``where``: beginning of messages about it. ``fact``: name of a fact -> values."""
+    """An object that a rule checks. ``where`` begins its messages. ``fact`` returns the values of a named fact."""
 
     where: str
     fact: Facts
@@ -29,7 +29,7 @@ def yes(condition: object) -> str:
 
 
 def facts(*tables: Table) -> Facts:
-    """Return a function from the name of a fact to its values. Later tables take precedence."""
+    """Return a function that looks up the values of a named fact. Later tables take precedence."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():
@@ -39,7 +39,7 @@ def facts(*tables: Table) -> Facts:
 
 
 def shared(rows: Iterable[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
-    """Yield (key, first owner, other owner) for each key with several owners in rows of (key, owner)."""
+    """Yield (key, first owner, other owner) for each further owner of a key. ``rows``: (key, owner)."""
     first: dict[_Key, str] = {}
     for key, owner in dict.fromkeys(rows):
         if first.setdefault(key, owner) != owner:
@@ -69,7 +69,7 @@ def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
 
 
 def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
-    """Return whether a value passes a test such as ``>= 3``. ``facts``: facts that the test may name."""
+    """Return whether a value passes a test such as ``>= 3``. ``facts`` looks up names in the test."""
     if test in ("absent", "present"):
         return bool(values) == (test == "present")
     if test in ("not on", "not off"):

@@ -20,7 +20,7 @@ _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 
 _SIMILAR = 0.75
 # Time limit in seconds for crm_resource.
 _ASK_S = 5.0
-# Names of agents. A path is not allowed, because it could name any program.
+# Name of an agent. A path is not allowed, because a path could name any program.
 _AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 
@@ -32,7 +32,7 @@ class Option:
     # Valid values, such as ``time``, ``1..9``, or ``yes|no|#`` (# is a number). Empty for any text.
     kind: str = ""
     required: bool = False
-    unique: bool = False  # two resources need different values
+    unique: bool = False  # whether two resources need different values
 
     def complaint(self, value: str) -> str:
         """Return a description of the valid values if the value is invalid, or an empty text."""

@@ -1,4 +1,4 @@
-"""Limits on the size of a configuration, far above real clusters, for a check within seconds."""
+"""Limits on the size of a configuration, so that a check takes seconds. Real clusters are far smaller."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Maximum numbers of resources (or nodes), and of constraints between two resources. The rules take quadratic time.
+# Maximum number of resources or nodes, and of constraints between two resources. Rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
 # Maximum depth of nested elements. Python's stack has 1,000 frames by default.
 MOST_DEPTH = 100
 # Maximum number of attributes of an XML element. Pacemaker's tools take quadratic time.
 _MOST_ATTRIBUTES = 256
-# Maximum numbers of resources, constraints and XML elements for a simulation, of which a check may need 40.
+# Maximum numbers of resources, constraints and XML elements for simulations. A check may need 40 simulations.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
 # Maximum number of copies in clones and bundles. With three times the number, a simulation takes seconds.
 _MOST_COPIES = 3000
@@ -58,7 +58,7 @@ def too_many_copies(cib: Xml.Element) -> str:
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Return a context that raises BadInputError after the maximum processor time. It works in the main thread only."""
+    """Limit the processor time of a ``with`` block in the main thread. Raises BadInputError when it is used up."""
     why = f"reading the files and evaluating the rules takes more than {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
@@ -101,7 +101,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > MOST_RESOURCES:
         return f"it has more than {MOST_RESOURCES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # A resource set stands for pairs of its members.
+    # A resource set constrains pairs of its members.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

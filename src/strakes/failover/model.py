@@ -1,7 +1,7 @@
 """Model of a cluster: its services, and its description in cluster.toml or inferred from other files.
 
-The files of a cluster become a ``Setup``: Pacemaker's configuration a ``Cib``, corosync.conf a ``Block``, DRBD's files
-``Resource``. Statements of crm and pcs and haresources become a CIB. Roles of resources follow from agents and
+``Setup`` holds the parsed files of a cluster: ``Cib`` (Pacemaker), ``Block`` (corosync.conf) and ``Resource`` (DRBD).
+Statements of crm, statements of pcs, and haresources are converted to a CIB. Roles of resources follow from agents and
 constraints, never from names.
 """
 
@@ -24,13 +24,13 @@ _FENCING = "fencing network"
 
 @dataclass(frozen=True)
 class Service:
-    """A service: resources that run together on one node. ``name``: id of the group or first resource."""
+    """A service: resources that run together on one node. ``name``: id of its group or first resource."""
 
     name: str
     members: tuple[Primitive, ...]
-    # Members of promotable clones, such as DRBD, that are promoted on the node of the service.
+    # Resources such as DRBD, which have copies on several nodes. The copy on the node of the service is promoted.
     copies: tuple[Primitive, ...]
-    nodes: tuple[str, ...]  # nodes that may run it
+    nodes: tuple[str, ...]  # nodes that may run the service
     replicated: tuple[str, ...]
     pools: tuple[str, ...]
     devices: tuple[str, ...]
@@ -88,7 +88,7 @@ def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
     listed = dict(zip(map(name_of, nodes_of(setup)), links, strict=True))
     named = cib.members_of_corosync if cib and cib.members_of_corosync else tuple(filter(None, listed))
     if not listed.keys() - {""} and len(listed) < len(links) <= len(named):
-        # corosync.conf may lack names of nodes. The order then identifies the nodes.
+        # If corosync.conf lacks the names of nodes, their order identifies them.
         listed = dict(zip(named, links, strict=False))
     for name in named or dict.fromkeys(host.name for one in setup.drbd for host in one.hosts):
         yield name, listed.get(name, {})
@@ -113,7 +113,7 @@ def _assumed(setup: Setup) -> Iterator[str]:
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
-    # Without other services, the plain clones of a cluster file system are the services.
+    # If there is no other service, each plain clone that mounts a file system is a service.
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
     serving = single or [one for one in cib.services if one.clone and one.is_mount]

@@ -30,7 +30,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Primitive:
-    """One resource or fencing device. ``clone``, ``group``: ids, or empty."""
+    """One resource or fencing device. ``clone``, ``group``: id of the clone or group around it, or empty."""
 
     id: str
     standard: str
@@ -44,7 +44,7 @@ class Primitive:
     default_timeout_s: float = DEFAULT_TIMEOUT_S
 
     def operation(self, name: str, role: str = "") -> Operation | None:
-        """Return the first operation with this name, and with this role if it is given."""
+        """Return the first operation with this name and, if a role is given, with this role."""
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:
@@ -99,7 +99,7 @@ class Location:
     nodes: tuple[str, ...]
     score: float
     role: str = ""
-    certain: bool = True  # False if values outside the CIB, such as the time, decide
+    certain: bool = True  # False if the current time or other values outside the CIB decide
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def add_order(builder: CibBuilder, words: list[str]) -> None:
     """Add the constraint of ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE``."""
     read = read_words(words, ())
     halves = [half.split() for half in " ".join(read.plain).split(" then ")]
-    # For a missing action, pcs writes "start" and Pacemaker repeats the first action.
+    # pcs writes "start" for a missing action, whereas Pacemaker repeats the first action.
     ends = [(half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "start") for half in halves]
     options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
     for first, then in pairwise(ends):

@@ -54,7 +54,7 @@ class PolicyEngine:
         return self.settled(self.written(self._fresh()), self._granted)
 
     def present(self) -> Snapshot | None:
-        """Return the state one transition after the status in the CIB, or None without a status."""
+        """Simulate one transition from the status in the CIB. Without a status, return None."""
         if self._cib.root.find("./status/node_state") is None:
             return None
         return self.settled(self.written(self._cib.readable()), self._granted, most=1)
@@ -65,7 +65,7 @@ class PolicyEngine:
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state after ``most`` transitions. ``words``: arguments of crm_simulate for the first one."""
+        """Simulate up to ``most`` transitions. ``words``: arguments of crm_simulate for the first transition."""
         fenced: list[str] = []
         restarted: list[str] = []
         document = Xml.Element("none")
@@ -96,10 +96,10 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the attributes of a node that agents set while they run.
+        """Set the node attributes that agents would set at run time.
 
-        ``state``: the node's element in the status. ``stale``: attributes of outdated DRBD copies, which must not be
-        set. ``watched``: (attribute, node, value) from network monitoring.
+        ``state``: the node's element in the status. ``stale``: attributes to leave out, because the node's DRBD copy
+        is outdated. ``watched``: (attribute, node, value) from network monitoring.
         """
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")

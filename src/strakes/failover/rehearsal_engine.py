@@ -16,7 +16,7 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Event:
-    """An event to simulate. ``stale``, ``diskless``: (target, node). ``monitors``, ``stops``: (resource, node)."""
+    """An event to simulate. ``stale`` and ``diskless`` are (target, node) pairs. Other pairs are (resource, node)."""
 
     dead: frozenset[str] = frozenset()
     monitors: frozenset[tuple[str, str]] = frozenset()
@@ -51,7 +51,7 @@ class FailureEngine:
         """Return the state without failures. Raises BadInputError if no service runs completely."""
         started, present = self._engine.steady(), self._engine.present()
         if present is not None and self._idle(present) < self._idle(started):
-            # With the status in the CIB, more services may run, because it contains transient attributes.
+            # The status in the CIB contains transient attributes, without which some services do not run.
             started = present
         root = self._prepared(started.file, Event(watched=watched))
         snapshot = self._engine.settled(self._engine.written(root), [])
@@ -114,7 +114,7 @@ class FailureEngine:
     def _prepared(self, file: Path, event: Event) -> Xml.Element:
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
-        # crm_simulate ignores its option --quorum if no other change is given.
+        # Without another change, crm_simulate ignores its option --quorum.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")

@@ -15,7 +15,7 @@ from strakes.failover.rehearsal_wiring import Cut, Wiring
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail, such as a node. ``target``: target of a disk, or network of a network card."""
+    """A part that can fail, such as a node. ``target``: the target on a disk, or the network of a network card."""
 
     kind: str
     name: str
@@ -67,7 +67,7 @@ def _in_use(cluster: Cluster, node: Node) -> list[Network]:
 
 @dataclass(frozen=True)
 class ReportedPowerOff:
-    """A successful power-off as ``device`` reports it. ``dead``: nodes that really lose power."""
+    """A power-off that fencing devices report as successful. ``dead``: nodes that really lose power."""
 
     device: str
     dead: frozenset[str]
@@ -99,7 +99,7 @@ class Room:
         return self.network_works(name) and not self.is_broken("card", node, name)
 
     def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
-        """Return the partitions, the largest first: groups of nodes that heartbeat links connect."""
+        """Return the partitions, the largest first. Heartbeat links connect the nodes of a partition."""
         left = [node.name for node in nodes]
         islands: list[frozenset[str]] = []
         while left:
@@ -139,7 +139,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address. Unknown addresses belong to the networks of the clients."""
+        """Return whether a node reaches an address. Addresses outside all networks belong to clients."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -157,7 +157,7 @@ class Room:
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return the power-off by the first successful fencing level of a node, or None if all levels fail."""
+        """Return the effect of the node's first fencing level that reports success. If all levels fail, return None."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
@@ -187,7 +187,7 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 
 @dataclass(frozen=True)
 class World:
-    """The state of the hardware and of the cluster after some failures. ``stale``: (target, node) pairs."""
+    """The state of hardware and cluster after some failures. ``stale``: (target, node) of outdated copies."""
 
     room: Room
     state: ClusterState
@@ -242,7 +242,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """The effect of one or two failures. ``modelled``: the policy engine alone does not predict this effect."""
+    """The effect of one or two failures. ``modelled``: the prediction also needed the hardware model."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending

@@ -59,7 +59,7 @@ class Policies:
             frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=delays_of(setup),
             by_priority=decides_by_priority(setup),
-            # Heartbeat waits for initdead and then takes all resources.
+            # A Heartbeat node waits for the time initdead, and then starts even if it is alone.
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
             and cib.properties.get("no-quorum-policy") != "ignore"
             and not setup.is_heartbeat,
@@ -153,7 +153,7 @@ class Story:
         )
 
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Return the state after a further failure and the cluster's reaction, and the effects of the failure."""
+        """Apply a further failure and the cluster's reaction. Return the new state and the effects."""
         world, step = self._failed(world, part)
         # A copy becomes outdated if its node is off while the partner writes.
         places = world.places

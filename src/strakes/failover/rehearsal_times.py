@@ -27,7 +27,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Return the bounds in words, such as "2 s to 3 min". Without an upper bound above 0, return an empty text."""
+        """Return the bounds in words, such as "2 s to 3 min". If the upper bound is 0, return an empty text."""
         return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
 
 
@@ -40,7 +40,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """Bounds of the phases of a fail-over, by target (``starts``, ``stops``) or by resource (``looks_s``)."""
+    """Durations of the phases of a fail-over. ``looks_s``: resource -> time until a monitor notices its failure."""
 
     silence: Span
     delays_s: dict[str, float]

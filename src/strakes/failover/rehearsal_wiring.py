@@ -1,4 +1,4 @@
-"""Heartbeat links and fencing devices in the configuration files, with their mistakes."""
+"""Heartbeat links and fencing devices as the configuration files have them, with all mistakes of these files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 @dataclass(frozen=True)
 class Cut:
-    """The effect of a fencing device. ``lost``: its address is unknown. ``surely``: the device never fails."""
+    """The effect of a fencing device. Kind ``lost``: unknown address. Kind ``surely``: the device never fails."""
 
     device: str
     kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
@@ -24,7 +24,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Heartbeat links and fencing devices. ``links``: networks of links that connect all nodes."""
+    """Heartbeat links and fencing devices. ``links``: names of networks whose links connect all nodes."""
 
     links: tuple[str, ...]
     quorum_host: str

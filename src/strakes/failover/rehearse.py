@@ -33,10 +33,10 @@ class Rehearsal:
 
 
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
-    """Return the results of each single failure, and with ``doubles`` of each pair of failures.
+    """Rehearse each single failure. ``doubles``: also rehearse each pair of failures.
 
-    Failures after the time limit are left out. Raises EnvironmentLacksError without crm_simulate, and BadInputError
-    without a CIB, or if no service works.
+    Failures after the time limit are left out. Raises EnvironmentLacksError without crm_simulate. Raises BadInputError
+    without a CIB or a working service.
     """
     if setup.cib is None:
         raise BadInputError(

@@ -26,14 +26,13 @@ from strakes.failover.rules_possessions import units_of, volume_named
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
-# Files that configure network cards.
 _CARD_FILE = re.compile(
     r"etc/(sysconfig/network(-scripts)?/ifcfg-.*|NetworkManager/system-connections/.*|netplan/.*|network/interfaces.*|"
     r"systemd/network/.*)"
 )
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
-# Fencing agents without pcmk_host_list: one device fences every node.
+# Fencing agents that need no pcmk_host_list, because one device fences every node.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 _SBD = ("external/sbd", "fence_sbd")
 _UNMONITORED = (*_SBD, "fence_watchdog")
@@ -147,7 +146,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
             "is stacked": yes(cib.is_stacked(name)),
-            # The container element of a bundle has its number of promoted copies.
+            # For a bundle, the container element has the number of promoted copies.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
@@ -167,7 +166,7 @@ def groups(setup: Setup) -> Iterator[Thing]:
         pairs = group.iterfind("./meta_attributes/nvpair")
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
         members = setup.pacemaker.groups.get(group.get("id", ""), ())
-        # In guides for SAP, the address starts first.
+        # In guides for SAP, the address starts before the mount.
         sap = any(one.agent.startswith("SAP") for one in members)
         early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount and not sap]
         deduced: Table = {
@@ -248,7 +247,7 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
 def _strangers(setup: Setup, one: Primitive) -> Iterator[str]:
     known, text = {*setup.pacemaker.nodes, *setup.pacemaker.remote_nodes}, one.values.get("node_list", "")
     if one.agent == "galera" and (address := one.values.get("wsrep_cluster_address", "")):
-        # galera compares each host, with its port, with the names of nodes or with cluster_host_map.
+        # The galera agent looks up each HOST:PORT among the names of nodes or in cluster_host_map.
         pairs = re.findall(r"([^;:\s]+):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
         known, text = {name for _, name in pairs} or known, re.sub(r"\?.*|^gcomm://", "", address)
         yield from [f"{address} without gcomm://"] if not address.startswith("gcomm://") else ()

@@ -25,12 +25,12 @@ from strakes.failover.times import broken, read_limit
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# Rule files in the order of their findings.
+# Rule files. Findings of equal severity appear in this order.
 _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# Kind of object -> function that yields these objects, and files that it needs.
+# Kind of object -> (function that yields such objects, names of the parts of a setup that the function needs).
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -56,7 +56,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Facts that are no settings in a file.
+# Names of facts that are not settings in a file.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 # Corosync's token is a time-out, not a secret.
 _TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")
@@ -66,7 +66,7 @@ Find = Callable[[Setup], Iterable[str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: public page."""
+    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: page about it."""
 
     name: str
     severity: Severity
@@ -75,7 +75,7 @@ class Rule:
     remedy: str
     source: str
     find: Find
-    bad: tuple[str, ...]  # changes to a good cluster (tests/failover/rule_example.py)
+    bad: tuple[str, ...]  # changes that break a good cluster (tests/failover/rule_example.py)
     good: tuple[str, ...]
 
 
@@ -158,7 +158,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place of a mistake once. A place in files of some nodes begins with their names."""
+    """Yield each place of a mistake once. If only the files of some nodes are wrong, their names come first."""
     common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
     yield from common
     own: dict[str, list[str]] = {}

@@ -35,7 +35,7 @@ _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 
 
 def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
-    """Yield (resource, score) for each location rule that tests an attribute set by an agent at run time."""
+    """Yield (resource, score) for each location rule about a node attribute that an agent sets at run time."""
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
         for rule in element.iterfind("./rule"):
@@ -105,7 +105,7 @@ def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
     ends = [[part.values for part in cib.ties.members(name)] for name in (one.first, one.then)]
     names = [[values["InstanceName"] for values in end if "InstanceName" in values] for end in ends]
     replicates = [any("_ERS" in name for name in end) for end in names]
-    # A second order, "start ASCS then stop ERS", stops the ERS last.
+    # With a second order "start ASCS then stop ERS", the ERS stops last.
     stops = ((each.first, each.then, each.then_action) == (one.first, one.then, "stop") for each in cib.orders)
     if names[0] and replicates == [False, True] and one.then_action == "start" and not any(stops):
         yield f"starts {one.then} after {one.first}, which can take over its locks only while {one.then} still runs"

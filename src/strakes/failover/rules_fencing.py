@@ -32,7 +32,7 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
-    """Find power outlets, BMCs and virtual machines of more than one node."""
+    """Find power outlets, BMCs and virtual machines that are configured for more than one node."""
     rows = list[tuple[tuple[str, frozenset[tuple[str, str]]], str]]()
     for device in setup.devices:
         nodes = setup.pacemaker.fences(device)

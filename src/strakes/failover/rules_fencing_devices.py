@@ -12,7 +12,6 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup, nodes_of
 from strakes.failover.source_kind import PCS_COMMANDS
 
-# Fencing agents of switched power outlets.
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
@@ -92,7 +91,7 @@ def decides_by_priority(setup: Setup) -> bool:
 
 
 def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
-    """Return node -> (minimum, maximum) delay in seconds before it is fenced, if delays decide a fencing race."""
+    """Return node -> (minimum, maximum) seconds before it is fenced. Empty if delays do not decide a race."""
     cib, delays = setup.pacemaker, dict[str, tuple[float, float]]()
     for node in setup.node_names if not (decides_by_priority(setup) or any(tie_breakers(setup))) else ():
         if devices_for(cib, node):
@@ -104,7 +103,7 @@ def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield whether corosync.conf or pcs commands have a quorum device, and whether there is a third node."""
+    """Yield whether each tie-breaker exists: a quorum device in corosync.conf or pcs commands, or a third node."""
     yield bool(setup.corosync.one("quorum").all("device"))
     yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2

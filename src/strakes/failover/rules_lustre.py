@@ -44,7 +44,7 @@ def _file_systems(setup: Setup) -> set[str]:
 
 
 def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
-    """Find client mounts without both servers of the MGS, or with a wrong file system."""
+    """Find client mounts that do not name both servers of the MGS and the right file system."""
     servers, names = _mgs_servers(setup), _file_systems(setup)
     for line in setup.bare("lustre/mount-clients.sh").splitlines():
         match = re.search(r"^\s*mount\s.*?(\S+@\S+):/([^\s/]+)\S*\s+(\S+)", line)

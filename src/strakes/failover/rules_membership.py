@@ -30,7 +30,7 @@ def _networks(setup: Setup, number: int) -> dict[str, str]:
 
 
 def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
-    """Find links that connect different networks or not all nodes, and networks with several links of one node."""
+    """Find links across networks, links that miss a node, and networks in which one node has several links."""
     links = [_networks(setup, number) for number in LINKS]
     for node in dict.fromkeys(name for link in links for name in link):
         for net, times in Counter(link[node] for link in links if node in link).items():

@@ -37,7 +37,7 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    # Resource agents store properties whose names contain underscores.
+    # Names with underscores are properties that resource agents store.
     known = options_of("properties")
     own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
     yield _Settings("cib: the cluster", own, known)

@@ -112,7 +112,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
     """Find exported directories and data directories outside the mounts of the cluster."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    # Mount points of ZFS are properties of datasets, which no file contains.
+    # The mount points of ZFS datasets are in no file.
     pools = any("zfs" in one.agent.lower() for one in cib.services)
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])

@@ -31,17 +31,16 @@ from strakes.targets.command import CommandTimeout, Runner, run
 LIVE = "the running cluster"
 # Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
 _MOST_BYTES = 4 << 20
-# Beginnings of file names. A cluster needs at least one such file.
+# Beginnings of paths. A directory without such a file is no cluster configuration.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
-# Files in subdirectories that are recognised by their content. A report of sos has the last one.
+# Further files to recognise by their content. The last one is in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
-# Maximum number of files that are searched for known content.
+# Maximum number of files to recognise by their content.
 _MOST_FILES = 200
-# Maximum number of digits of a number, whose conversion takes quadratic time.
+# Maximum number of digits. Converting a long number takes quadratic time.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
-# Commands that show the state of a running cluster.
 _STATES = (
     ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
     *(("corosync-cfgtool", "-s"), ("drbdsetup", "status"), ("cat", "/proc/drbd")),
@@ -61,7 +60,7 @@ class Setup:
     lustre: str = ""
     texts: dict[str, str] = field(default_factory=dict)  # path below ``root`` -> content
     behaviour: Behaviour | None = None
-    nodes_assumed: bool = False  # no file lists the nodes
+    nodes_assumed: bool = False  # whether no file lists the nodes
     undefined: tuple[str, ...] = ()
 
     @property
@@ -387,7 +386,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return the symbolic links that enable or mask systemd units, with empty content."""
+    """Return path -> empty text for each symbolic link that enables or masks a systemd unit."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

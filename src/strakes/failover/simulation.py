@@ -24,7 +24,7 @@ _MOST_FAILURES = 40
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return simulated states, or None for an unsuitable CIB. Raises CommandTimeout if the start takes too long."""
+    """Return simulated states, or None if the CIB cannot be simulated. Raises CommandTimeout for a slow first start."""
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:

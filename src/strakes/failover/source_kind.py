@@ -15,7 +15,7 @@ from strakes.failover.pcs_config import HEADS, read_pcs_config
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
-# Pattern of the content -> usual path of such a file. Matching ends of lines would take quadratic time.
+# Pattern of the content -> usual path of such a file. After ^, [ \t]* takes linear time, but \s* quadratic time.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),

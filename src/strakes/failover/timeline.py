@@ -11,23 +11,22 @@ from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
-# An outlier is 3 times as long as the next shorter wait, or 10 times as long as the longest of 20 waits before the
-# fault. In recordings, these ratios are at most 2.2 and 7 for unaffected clients, and at least 12 and 64 for affected
-# ones.
+# An outlier is 3 times as long as the next shorter wait, or 10 times the longest of 20 waits before the fault.
+# Recorded ratios are at most 2.2 and 7 for unaffected clients, and at least 12 and 64 for affected clients.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 # Minimum duration of an outage in seconds.
 _LEAST_S = 0.5
 # Significance level: 1 % of the unaffected clients are false positives.
 _CHANCE = 0.01
-# Numbers of waits from which the tail of their distribution is estimated. Three waits do not suffice: an outage must
-# then be 20 times as long as the longest of them.
+# The tail of the distribution is estimated from each of these numbers of longest waits.
 _REACHES = (3, 5, 10, 20)
+# Three waits do not determine a tail. An outage must then be 20 times as long as the longest of them.
 _FEW, _FAR_OF_FEW = 3, 20.0
 # Minimum number of other waits. With 3, the wait at the fault is the longest of 4 by chance in 25 %.
 _LEAST = 3
 # Within 3 s of the fault, a wait is an outage if it is 5 times as long as the longest other wait.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-# P-value from which a wait is no outage. Below it and above 1 %, a wait is undecided.
+# A wait with a p-value above this is no outage. Between 1 % and this value, a wait is undecided.
 _LIKELY = 0.2
 # Errors that a working file system may return.
 _ANSWERS = frozenset(
@@ -152,8 +151,8 @@ def outages_of(
 ) -> tuple[Outage, ...]:
     """Return the outage of each client. ``moments``: other observed events.
 
-    A client whose records end at the fault has an endless outage, if other clients continue. If they end later, its
-    outage is undecided.
+    A client whose records end at the fault has an endless outage, if other clients continue. If the records end
+    later, the outage is undecided.
     """
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]

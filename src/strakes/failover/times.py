@@ -41,7 +41,7 @@ class Amount:
 
 
 Amounts = Mapping[str, list[Amount]]
-# (link, device or resource, name of the file, function from a key to its values)
+# (scope, file, function that looks up the values of a key). The scope is a link, a device or a resource.
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 
@@ -322,7 +322,7 @@ class Limit:
     right: str = ""  # name of a time, or empty
     plus: float = 0.0
     times: float = 1.0
-    before: tuple[int, ...] = ()  # first release of Pacemaker without this relation
+    before: tuple[int, ...] = ()  # release of Pacemaker from which this limit no longer applies
 
 
 def read_limit(text: str) -> Limit:

@@ -41,7 +41,7 @@ _NOBODY = 65534  # User id of nobody (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
 # Messages about missing permissions or programs, not about the checked files.
 _NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found")
-# Lines of drbdadm about this machine.
+# Lines of drbdadm that are not about the checked files.
 _NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}
 
@@ -148,7 +148,7 @@ def without_files(section: Block) -> str:
 
 @contextmanager
 def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]]]:
-    """Yield a directory with these files, and the words before a command that runs in / without root's rights."""
+    """Yield a directory with these files, and a prefix for commands that drops root's rights."""
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place, words = Path(name), ["env", "-C", "/"]
         for file, content in files.items():

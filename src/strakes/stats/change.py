@@ -22,11 +22,11 @@ Grade = Literal["early", "confirmed"]
 
 # Number of values before the first test. From 60 values, the standard deviation of the noise is known to 15%.
 LEARN = 60
-# Minimum number of values on the new level: for an early warning, and for a confirmed change.
+# Minimum number of values on the new level, for an early warning and for a confirmed change.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Maximum number of values since a tested change point. With 32, real changes are missed.
+# Each of the last 64 values is tested as a change point. With 32, real changes are missed.
 REACH = 64
-# Number of false early warnings that are allowed for each false confirmed change.
+# Allowed number of false early warnings for each false confirmed change.
 EARLY_FACTOR = 4.0
 # Outliers are clipped at this number of standard deviations. With 4, 6% fewer changes are found (docs/watch.md).
 _CLIP = 3.0
@@ -36,9 +36,9 @@ _PATHS, _HORIZON, _WARM_UP = 200, 128, 30
 _LONGEST_PAST = 256
 # The noise is estimated again after the series has grown by this factor, or by this number of values.
 _GROWN, _RENEWED = 1.4, 128
-# Simulated drift over REACH values, in standard deviations of the noise. Without it, precision falls from 94% to 87%.
+# Drift of the simulated series over REACH values, in standard deviations. With 0, precision falls from 94% to 87%.
 _DRIFT = 0.4
-# Penalty of a change in a whole series (in variances times the log of the length), and minimum length of a segment.
+# In a whole series: penalty of a change, in variances times the log of the length, and minimum segment length.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 # Maximum assumed autocorrelation. 0.985 doubles the variance of the simulated noise.
 _LARGEST_AUTOCORRELATION = 0.97

@@ -61,7 +61,7 @@ class Judgement:
 
 
 def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list[Judgement | None]:
-    """Return the verdict on each claim, or None for a claim with a condition that too few rounds measured.
+    """Return the verdict on each claim, or None if too few rounds measured one of the claim's conditions.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]

@@ -104,7 +104,7 @@ class Shrinkage:
 
 # Minimum variance of log rates. Clocks and counters resolve about 0.2%.
 _SMALLEST_VARIANCE = 0.002**2
-# Minimum number of variances for an estimate of their spread, which then has a standard error of 82%.
+# Minimum number of variances for an estimate of their spread. From four, it has a standard error of 82%.
 _FEWEST_CONTRASTS = 4
 
 
@@ -202,7 +202,7 @@ def _likelihood(contrast: Contrast, grid: Array) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Joint posterior of the scale in ``SCALES`` (rows) and the true log ratio in ``grid`` (columns)."""
+    """Joint posterior. Its rows are the scales in ``SCALES``, its columns the true log ratios in ``grid``."""
 
     grid: Array
     joint: Array

@@ -29,14 +29,13 @@ Values = Mapping[int, float]
 
 # Maximum posterior probability that a "likely" answer is wrong.
 LIKELY_ERROR = 0.07
-# Number of rounds before an interim analysis -> its error probability, and error probability of the final analysis. The
-# error of all analyses together is at most the sum (union bound). If successive rounds have a correlation of 0.5, it is
-# up to a quarter higher.
+# Number of rounds before an interim analysis -> its error probability. If successive rounds have a correlation of
+# 0.5, the total error probability is up to a quarter higher.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03
+FINAL_ERROR = 0.03  # Error probability of the final analysis. With LOOKS, the sum is 5% (union bound).
 # A setting that is at most 10% slower than the best one is good enough. Whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
-# Maximum ratios of rates for the grade "alike". The smaller one is tried first.
+# Maximum ratio of the rates of "alike" settings. The second value counts only if the first is exceeded.
 ALIKE_WITHIN = (1.05, 1.1)
 # Posterior probability that the grade "alike" needs. In simulated surveys, 1% to 3% of these answers are wrong.
 ALIKE_PROBABILITY = 0.97
@@ -64,7 +63,7 @@ def times_to_decide(low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Versus:
-    """The best setting compared with the setting ``level``: ratio (above 1: the best is better) and 90 % interval."""
+    """The best setting compared with ``level``. ``ratio``: above 1 if the best is better, with a 90 % interval."""
 
     level: int
     ratio: float

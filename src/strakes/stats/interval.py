@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# Factor between the ends of the range of most values from which reports show this range.
+# Reports show the range of most values if its ends differ by at least this factor.
 FAR_APART = 2.0
-# Share of the allowed error for which interpolated intervals are computed. Without it, they have up to 1.2 times their
-# nominal error (measured for 4 to 30 values of ten distributions).
+# Interpolated intervals are computed for this share of the allowed error. With 1, they have up to 1.2 times the
+# allowed error (measured for 4 to 30 values of ten distributions).
 ERROR_SHARE = 0.85
 # Minimum number of values for an interval. With two, the t quantile at 90% is 6.3 instead of 2.9.
 _FEWEST_WITH_INTERVAL = 3
@@ -79,7 +79,7 @@ def far_apart(values: Sequence[float]) -> bool:
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return the narrowest order-statistic interval for the median, or None with too few values.
 
-    The number of values must not depend on the values. Raises ValueError for a value that is not finite.
+    The decision to stop measuring must not depend on the values. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)

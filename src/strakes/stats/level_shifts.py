@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHORTEST = 5
 # Autocorrelations of the simulated series. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-# Number of simulated series, and tail probabilities of the two quantiles to which a power-law tail is fitted.
+# Number of simulated series. A power-law tail is fitted to two quantiles with these tail probabilities.
 _SIMULATED, _NEAR, _FAR = 4000, 0.05, 0.005
 # Outliers are clipped at this number of standard deviations, beyond which 0.3% of normal noise lies.
 _CLIP = 3.0
@@ -95,10 +95,9 @@ def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.fl
     from strakes.stats.change import scale_of, segments
 
     ranks = rankdata(series)
-    # The scale is estimated from differences of successive runs, which shifts hardly affect. The penalty is Schwarz's
-    # criterion.
+    # Shifts hardly affect differences of successive runs, so these give the scale.
     scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
-    proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]
+    proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]  # Schwarz's criterion
     levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])
     # The outer deciles of normal noise are 2.56 standard deviations apart.
     low, high = np.quantile(series - levels, (0.1, 0.9))

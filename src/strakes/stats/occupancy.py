@@ -19,8 +19,7 @@ def busiest_load(directories: int, targets: int) -> float:
 
 
 def directories_within(excess: float, targets: int) -> int:
-    """Return the minimum number of directories for which the busiest target has at most 1 + ``excess`` times the mean
-    load.
+    """Return the fewest directories for which the busiest target has at most 1 + ``excess`` times the mean load.
 
     >>> directories_within(0.1, 3)
     215

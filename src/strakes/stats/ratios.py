@@ -1,8 +1,8 @@
 """Ratios of two settings with intervals, and simultaneous verdicts on many ratios.
 
 Ratios are computed from logarithms, so a / b is exactly the inverse of b / a. The methods were chosen by simulation
-(docs/decisions/0003-ratio-intervals.md). The confidence of all verdicts together is set, and each interval has a higher
-one (Bonferroni). For example, ten intervals need 99 % each for 90 % together.
+(docs/decisions/0003-ratio-intervals.md). For a confidence of 90 % in ten verdicts together, each interval needs 99 %
+(Bonferroni).
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Scalability:
 
     @property
     def peak(self) -> Interval:
-        """Interval of the number of clients with the highest rate. Its end is infinite if no decrease was seen."""
+        """Interval of the client count with the highest rate. The upper end is infinite if no decrease was seen."""
         return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:

@@ -77,6 +77,9 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     memory = RunWarning("memory-file-system", "The directory is on tmpfs.", "Give another one.")
     text = render_summary(replace(portrait, warnings=(memory,)), width=100, colour=False)
     assert "Next    Give a directory on the storage to measure" in text and "--budget" not in text
+    load = RunWarning("background-load", "Other programs ran.", "Wait for them.")
+    text = render_summary(replace(portrait, warnings=(memory, load)), width=100, colour=False)
+    assert text.startswith("Other programs ran. Wait for them.\nstrakes  ")
     text = render_summary(replace(portrait, answers=(), skipped=()), width=100, colour=False)
     assert "Next" not in text and "Repeat  strakes survey" in text
 

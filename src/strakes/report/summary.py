@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from strakes.report.facts import (
     title_of,
 )
 from strakes.report.next_steps import next_step
-from strakes.report.notices import FIRST, notices
+from strakes.report.notices import FIRST, Notice, notices
 from strakes.report.numbers import label_of, level_of, listed, percent, show, show_bounds, show_interval, show_remarks
 from strakes.report.words import title_of_warning
 from strakes.stats.grades import INTERVAL_CONFIDENCE
@@ -68,9 +68,9 @@ def _styled(text: str, style: str, *, colour: bool) -> str:
 
 def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Line]:
     seen = notices(portrait)
+    yield from _warned(seen, FIRST[:1], width)
     yield from _head(portrait, width)
-    for warning in (notice for notice in seen if notice.code in FIRST):
-        yield from _plain(*wrapped(for_terminal(warning.advice), width), style="yellow")
+    yield from _warned(seen, FIRST[1:], width)
     answers = answer_lines(portrait)
     if answers:
         yield ()
@@ -108,6 +108,12 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
         yield from _plain(*wrap(gettext("other users: {latencies}", latencies=felt), width, 1))
     if ended_early(portrait):
         yield from _plain(*wrap(ended_early(portrait), width), style="yellow")
+
+
+def _warned(seen: Iterable[Notice], codes: Collection[str], width: int) -> Iterator[_Line]:
+    for notice in seen:
+        if notice.code in codes:
+            yield from _plain(*wrapped(for_terminal(notice.advice), width), style="yellow")
 
 
 def warnings_in_short(portrait: Portrait, width: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Bars (required ratios of rates), and the group-sequential test of whether ratios reach their bars.
 
-The ratios are tested after fixed numbers of blocks. Each of these looks (interim analyses) spends an equal part of the
-allowed error (Bonferroni), so that the interval of a ratio misses the true ratio in at most 10 % of benches.
+Ratios are tested after fixed numbers of blocks. The allowed error is divided equally among these tests (Bonferroni).
+So the interval of a ratio misses the true ratio in at most 10 % of benches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from strakes.stats.ratios import paired_ratio
 CONFIDENCE = 0.9
 # Margin of equivalence, as a difference of ratios. Users do not notice smaller differences.
 MARGIN = 0.05
-# Bar against the minimal C program, which saves the C library's overhead of up to 10 %.
+# Bar against the minimal C program, which avoids the C library and is up to 10 % faster for this reason.
 _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")

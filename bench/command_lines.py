@@ -30,7 +30,7 @@ from strakes.stats.interval import median
 from strakes.stats.ratios import judge, within_blocks
 from strakes.targets.workspace import Workspace
 
-# Amounts fit into the page cache. Phases are much longer than barriers: 40,000 items take at least 40 ms.
+# All data fit into the page cache. With 40,000 items, a phase takes at least 40 ms, far longer than a barrier.
 LINES = (
     ("ior", "-F -t 1m -b 512m -o {place}/f"),
     ("ior", "-t 256k -b 512m -o {place}/f"),

@@ -142,7 +142,6 @@ def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]
 
 
 def _comparison_with_io500(file: _File, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
-    """If the file is the output of an IO500 phase, yield its comparison with the summary of IO500."""
     name = re.fullmatch(r"(ior|mdtest)-(easy|hard)-(write|read|stat|delete)", PurePosixPath(file.path).stem)
     stated = name and re.search(rf"^\[RESULT *\] +{name[0]} +([\d.]+) ", file.summary, re.MULTILINE)
     if name and stated and float(stated[1]) > 0:
@@ -161,7 +160,7 @@ def _ior(text: str, tests: list[Foreign]) -> _Figures:
     if stated := re.findall(r"^.*Max (?:Write|Read):\s+([\d.]+) MiB/sec", text, re.MULTILINE):
         read = [max(figure.values) / MIB for test in tests for figure in test.figures]
         return [float(rate) for rate in stated if float(rate) > 0], read
-    # Without these lines, use the rows of the result table or of the summary table.
+    # If the lines "Max Write" and "Max Read" are missing, use the rows of the result table or of the summary table.
     rows = re.findall(r"^(?:write|read)\s+([\d.]+)(?: +\S+){6,8} *$", text, re.M) or re.findall(
         r"^\s*(?:write|read)\s+([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +\S+ +[\d.]+ +[\d.]+ .*\b(?:POSIX|MPIIO)", text, re.M
     )

@@ -116,7 +116,6 @@ def _folded(title: str, text: str) -> str:
 
 
 def _summary(page: Page) -> str:
-    """Return the first screen of the page: all ratios, and the bars (required ratios) that are not met."""
     floor = page.comparisons[FLOOR]
     rows = []
     for work, operation in _keys(page):

@@ -45,7 +45,7 @@ class Measured:
     is_time: bool = False
 
     def levels(self, places: Sequence[int]) -> list[MeasuredLevel]:
-        """Return the measurements with these indices as levels of a single run each."""
+        """Return the log values at the scales with the indices ``places``, each as the result of a single run."""
         return [MeasuredLevel(self.scales[place], self.log_values[place], 0.0) for place in places]
 
 
@@ -180,7 +180,7 @@ def tables() -> list[Measured]:
 
 
 def series(path: Path) -> list[Measured]:
-    """Return the published series. Times for fixed work on more servers are converted to rates."""
+    """Return the published series. Times for a fixed amount of work are converted to rates."""
     points: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
         points[row["series"], row["unit"], row["x_name"]].append((float(row["x"]), float(row["value"])))
@@ -202,7 +202,7 @@ def _along(name: str, number: int) -> Scale:
 
 
 def tasks_of(figure: Measured) -> list[Task]:
-    """Return tasks to forecast the largest size from one, two and three smaller sizes. A series uses all sizes."""
+    """Return tasks: forecast the largest size from one, two and three smaller sizes (a series: from all of them)."""
     nodes = [scale.clients if figure.source == "IO500" else scale.ranks for scale in figure.scales]
     # Of sizes with equal numbers of nodes, use the one with the fewest ranks.
     places = [place for place, number in enumerate(nodes) if number not in nodes[:place]]

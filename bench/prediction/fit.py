@@ -13,8 +13,8 @@ from bench.prediction.data import PHASES, Measured
 from strakes.predict.model import BOUNDS, Array, log_likelihood, prior
 from strakes.predict.population import Population
 
-# Mean and standard deviation of the exponents in targets and in files, set by hand from CephFS, Lustre and tables of
-# Zeng et al. (2021). The standard deviations are twice the observed differences.
+# Rates grow as powers of the numbers of targets and of files: mean and standard deviation of these exponents, from
+# CephFS, Lustre and Zeng et al. (2021). The standard deviations are twice the observed differences.
 TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
 _START = Population((), 0.1, 0.15, 0.25, TARGETS, FILES)
 # Steps of expectation maximisation. With twice as many, forecast errors change by less than 1 %.
@@ -58,7 +58,6 @@ def _mixture(likelihoods: Array, weights: Array) -> tuple[Array, float]:
 
 
 def _likelihoods(figures: Sequence[Measured], population: Population) -> Array:
-    """Return the log likelihood (figures, m) of each figure on each curve."""
     alike = defaultdict(list)
     for place, figure in enumerate(figures):
         alike[figure.scales].append(place)

@@ -23,8 +23,8 @@ _SIZES = 3
 class Result:
     """One forecast and the published value.
 
-    ``rules``: log error of each simple rule. ``growth``, ``amount``: log ratio of the published to the last known rate,
-    and of the sizes.
+    ``rules``: log error of each simple rule. ``growth``: log of published value / value at the largest known size.
+    ``amount``: log of the ratio of these two sizes.
     """
 
     task: Task
@@ -102,7 +102,6 @@ def _amount(scale: Scale) -> float:
 
 
 def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
-    """Return IO500 phase ("": all phases) -> median exponent of the rate's growth with the number of nodes."""
     seen = defaultdict(list)
     for figure in figures:
         for task in tasks_of(figure)[:1] if figure.source == "IO500" else ():

@@ -34,7 +34,7 @@ def tally(draw: Draw, noise: Noise, surveys: int, seed: int, budget_s: float) ->
 
 
 def cases() -> list[tuple[str, Draw, Noise]]:
-    """Return all cases: equal and mixed systems with each noise model; planted differences with log-normal noise."""
+    """Return (name, function that draws a world, noise model) of each row of the table."""
     sizes = ((1.15, 0.05), (1.3, 0.15), (2.0, 0.3))
     return [
         *(("all equal", lambda _: EQUAL, noise) for noise in disturbances()),

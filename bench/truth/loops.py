@@ -1,11 +1,9 @@
 """Compare surveys of a real directory with loops of IOR and mdtest: ``python -m bench.truth.loops DIR``.
 
-The first survey determines the amounts. Then IOR and mdtest run the same settings with the same amounts for ``--loop``,
-in random order and each time in a new directory. More surveys follow. For each survey, the table shows how many clear
-questions it answered, and how many answers the loops contradict. ``--script`` also judges a script of IOR and mdtest
-that runs as long as a survey and takes the best median. ``--busy`` adds surveys during which four other processes are
-busy. Needs ``ior``, ``mdtest``, the launcher of their MPI, root to drop caches before reads, and a machine without
-other load.
+The first survey determines the amounts. With these, IOR and mdtest repeat its settings for the time ``--loop``, in
+random order. More surveys follow. The table shows how many clear questions each survey answered, and how many answers
+the loops contradict. With ``--script TIME``, a simple rival is judged, too: IOR and mdtest run for TIME, and the best
+median wins. Needs ``ior``, ``mdtest``, the launcher of their MPI, root (to drop caches) and a machine without other load.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def planted(effect: float, generator: np.random.Generator) -> World:
 
 
 def mixed(generator: np.random.Generator) -> World:
-    """Return a realistic world, where settings have random factors from none to about ten."""
+    """Return a realistic world, where settings change rates by random factors from 1 (no effect) to about 10."""
 
     def factor() -> float:
         spread = generator.choice([0.0, 0.03, 0.1, 0.3, 1.0], p=[0.3, 0.2, 0.15, 0.2, 0.15])

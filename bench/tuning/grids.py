@@ -34,9 +34,9 @@ record_size = "64KiB"
 class Grid:
     """A grid of settings.
 
-    ``lab``: arguments of ``strakes lab up``. ``able``: what the file system offers. ``only``: levels to keep, by
-    factor. ``phase_s``: time limit of a trial in seconds. ``searched``, ``held_out``: numbers of settings in each block
-    for searches, and in each block that determines the quality of settings. ``layout``: layout of the directory.
+    ``lab``: arguments of ``strakes lab up``. ``able``: what the file system offers. ``only``: factor -> levels of the
+    grid. ``searched``: number of settings in each block from which searches draw. ``held_out``: number of settings in
+    each block that only determines the quality of settings. ``layout``: layout of the directory.
     """
 
     name: str

@@ -39,7 +39,7 @@ class Draws(Protocol):
         """Return the value of a repetition. Raises OutOfBudgetError if the budget is spent."""
 
     def share(self, point: Point) -> float:
-        """Return the quality of a setting as a share of the best."""
+        """Return the quality of a setting / the quality of the best setting."""
 
 
 class Sampler:
@@ -63,7 +63,7 @@ class Sampler:
         return self._random.choice(list(measured.values()))
 
     def share(self, point: Point) -> float:
-        """Return the quality of a setting as a share of the best."""
+        """Return the quality of a setting / the quality of the best setting."""
         return self._worth.share(self._grid.space.numbers[point])
 
 

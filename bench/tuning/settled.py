@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# Devices are idle if no request was in flight or completed for this number of seconds. Servers that delete or log in
-# the background make shorter pauses.
+# Devices are idle after this many seconds without a request. Servers that delete in the background pause for less.
 _QUIET_S = 0.12
 _LOOK_S = 0.03
 # Maximum time to wait, in seconds: some servers are never idle.
@@ -17,7 +16,7 @@ PATIENCE_S = 1.0
 
 
 def settle(directory: Path, devices: Sequence[str], statistics: Path = Path("/proc/diskstats")) -> float:
-    """Wait until devices are idle. Return the waited seconds. ``devices``: block devices in ``statistics``."""
+    """Wait until ``devices`` are idle. Return the waited seconds. ``devices``: names in the file ``statistics``."""
     began = time.monotonic()
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

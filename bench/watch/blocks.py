@@ -33,7 +33,7 @@ class Row:
     squares: int
 
     def since(self, earlier: Row | None) -> Row:
-        """Return the increment since ``earlier``, with the mean as its minimum and maximum."""
+        """Return the increment since ``earlier``. Its minimum and maximum are unknown and set to its mean."""
         if earlier is None:
             return self
         samples, total = self.samples - earlier.samples, self.sum - earlier.sum

@@ -13,7 +13,7 @@ from bench.watch.blocks import DISKS, Part, Recording, Target, written
 _ANYTHING = 1e9
 _QUIET = ((5, 110), (196, 239.5), (353, 409.5), (430, _ANYTHING))
 _POOLS = {"quiet": _QUIET, "noisy": ((117.5, 185),), "slow": ((242, 340),)}
-# Span of the recording in seconds, after the slow target recovered: data targets worked off their backlog.
+# Begin and end, in seconds of the recorded day, of the work on requests that had waited for the slow target.
 _BACKLOG = (341, 351)
 _BUSY_MS = 9
 _KEPT_STATES = 16
@@ -95,7 +95,7 @@ class _Player:
             steps = self._pools[pool]
             at = self._rng.randrange(len(steps) - 3)
             run = steps[at : at + self._rng.randint(6, 30)]
-            # The next span of the pool was recorded later.
+            # Leave out steps after a gap: a pool can have several separate spans of the recorded day.
             self._left = [step for shift, step in enumerate(run) if step == run[0] + shift]
         return self._left.pop(0)
 

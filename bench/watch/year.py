@@ -4,12 +4,12 @@ A series contains the rates of one benchmark on one file system, with at least 1
 the series are watched separately. An alarm is a detected decrease. Alarms of one file system within 3 days count as
 one.
 
-A plant is a planted decrease: of 10, 20 or 40 % from a random day on, or of 40 % for one week. Plants begin between 35
-% and 80 % of a series. A plant is found by an alarm within 60 days (for a week: 14 days) that dates the change at most
+Planted changes are decreases by 10, 20 or 40 % from a random day on, or by 40 % for one week. They begin between 35 %
+and 80 % of a series. A change is found by an alarm within 60 days (for a week: 14 days) that dates the change at most
 14 days too early.
 
-Late alarms with the right date, and alarms that the series also gives without the plant, do not count. All other alarms
-are false. Precision is found / (found + false).
+Late alarms with the right date, and alarms that the unchanged series also gives, do not count. All other alarms are
+false. Precision is found / (found + false).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Score:
-    """Results for plants of one kind. ``held``: found plants whose size lies in the reported interval."""
+    """Results for planted changes of one kind. ``held``: found ones whose size lies in the reported interval."""
 
     planted: int = 0
     delays_s: tuple[float, ...] = ()
@@ -83,18 +83,18 @@ class Score:
 
     @property
     def found(self) -> float:
-        """Share of the plants that were found."""
+        """Share of the planted changes that were found."""
         return len(self.delays_s) / self.planted
 
     @property
     def precision(self) -> float:
-        """Share of the counted alarms that found a plant (1 without alarms)."""
+        """Share of the counted alarms that found a planted change (1 without alarms)."""
         reported = len(self.delays_s) + self.false
         return len(self.delays_s) / reported if reported else 1.0
 
     @property
     def coverage(self) -> float:
-        """Share of the found plants whose size lies in the reported interval."""
+        """Share of the found changes whose size lies in the reported interval."""
         return self.held / max(len(self.delays_s), 1)
 
     @property
@@ -139,7 +139,7 @@ def _number(text: str) -> float:
 
 
 def plants(one: WatchedSeries, seed: Sequence[int], count: int) -> Iterator[Plant]:
-    """Yield ``count`` plants of each kind for a series."""
+    """Yield ``count`` changes of each kind to plant in a series."""
     for kind, ratio in KINDS:
         generator = np.random.default_rng([*seed, round(ratio * 100), len(kind)])
         for share in _FIRST + (_LAST - _FIRST) * generator.random(count):
@@ -150,7 +150,7 @@ def plants(one: WatchedSeries, seed: Sequence[int], count: int) -> Iterator[Plan
 
 
 def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> dict[tuple[str, float], Score]:
-    """Return the score of a detector for each kind of plant in one series."""
+    """Return the score of a detector by kind of change. Only one ``planted`` change at a time is in the series."""
     own = [change for change in detector(one) if change.ratio < 1]
     scores = dict.fromkeys(KINDS, Score())
     for plant in planted:
@@ -167,7 +167,7 @@ def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> d
             if begun_s <= told_s <= begun_s + _WITHIN_S[plant.kind] and since_s >= begun_s - _NEAR_S:
                 found.append((told_s - begun_s, change.low <= plant.ratio <= change.high))
             elif not any(abs(float(one.times[each.since]) - since_s) <= _NEAR_S for each in own):
-                # A plant that is found too late is not a false alarm.
+                # A late alarm with the right date is not a false alarm.
                 false += not (abs(since_s - begun_s) <= _NEAR_S and told_s >= begun_s)
         delays = tuple(delay_s for delay_s, _ in found[:1])
         scores[plant.kind, plant.ratio] += Score(1, delays, false, sum(held for _, held in found[:1]))
@@ -175,7 +175,7 @@ def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> d
 
 
 def alarms_a_month(series: Sequence[WatchedSeries], detector: Detector) -> float:
-    """Return the number of alarms per month in these series without plants."""
+    """Return the number of alarms per month in these series without planted changes."""
     alarms: dict[str, list[float]] = {}
     for one in series:
         for change in detector(one):

@@ -21,7 +21,7 @@ _MOST_STONEWALL_S = 86400
 # Phase with a score -> its keys in a plan, in IO500's order.
 PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
 _TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
-# A phase without a score, and the bytes of its reads. It runs only if the configuration has its section.
+# A phase without a score. It runs only if the configuration has a section for it.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
 # Sections of the extended mode, which standard runs of IO500 skip.

@@ -24,7 +24,7 @@ _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
 # Percentage of the available memory that -M may occupy. The engine's limit is 80 %.
 _OCCUPIED_PERCENT = 75
-_MOST_SHOWN = 3  # maximum number of tests in a message; its length grows in proportion
+_MOST_SHOWN = 3  # Maximum number of tests that an error message lists. Twice the number doubles the message.
 
 
 def translate(
@@ -43,7 +43,7 @@ def translate(
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
         command.note("without -w there is nothing to read, so strakes first writes the files, without reporting this")
-    # As in IOR, calls write new data only if the data are verified.
+    # As in IOR, the buffer is filled anew for each call only if the data are verified.
     pattern = "stamped" if {"W", "R"} & {*operations} else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
     written = {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}

@@ -32,7 +32,7 @@ def translate(
     ranks = options.ranks_of("mdtest", asked_ranks, 0, command.note)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
-    # The other phases need the items, even without -C.
+    # Create the items even without -C, because the other phases need them.
     chosen = [(option, phase) for option, phase in _phases(command, ranks, items) if option in [*wanted, "C"]]
     phases = [{**common, **phase} for _, phase in chosen]
     measured = tuple(str(phase["name"]) for option, phase in chosen if option in wanted)

@@ -21,7 +21,7 @@ from strakes.model.plan import Phase, Plan, plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]
-# Minimum similarity of a suggested word. The different words ior-rnd and ior-hard have 80 %.
+# Minimum similarity for a suggestion. The words ior-rnd and ior-hard, which mean different phases, have 80 %.
 NEAR = 0.85
 DIRECTIVE = "directive."  # Prefix of IOR's directives in its table of options.
 _ORDER = (

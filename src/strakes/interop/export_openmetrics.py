@@ -1,7 +1,7 @@
 """Export of the estimates of a run as OpenMetrics text, for Prometheus and node_exporter's textfile collector.
 
-Only the metric strakes_run_info has the run's id as a label. On other metrics, each run would start new time series.
-All metrics are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text.
+Only the metric strakes_run_info has the run's id as a label, because a label with the id starts new time series in each
+run. All metrics are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each takes 
 MOST_BYTES = 256 * 1024 * 1024
 # Maximum number of results in a file. Each becomes a run in the store, so the import time grows in proportion.
 _MOST_RESULTS = 10_000
-_MOST_SHOWN = 10  # maximum number of places in a message; its length grows in proportion
+_MOST_SHOWN = 10  # Maximum number of unread results that a message lists. Twice the number doubles the message.
 
 
 # Formats of tables: name, pattern, and reader. A table begins at its pattern, and ends before a line of running text.
@@ -109,7 +109,7 @@ def read_file(path: Path) -> ResultFile:
             why, remedy = f"the file has more than {_MOST_RESULTS} results", "Import parts of it."
             raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     found = [one for one in results if isinstance(one, Foreign) and one.figures]
-    # Secrets are found only in commands that are quoted for a shell.
+    # Quote commands for a shell, because otherwise secrets in them would not be found.
     tests = tuple(without_secrets_in(replace(one, command=for_shell(one.command))) for one in found)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:

@@ -57,7 +57,7 @@ class Block:
         return Unread(self.first + index, self.first + index, why)
 
     def parts(self, opens: Callable[[str], object]) -> tuple[Block, list[Block]]:
-        """Split at each line that ``opens`` accepts; return the lines before the first such line, and the parts."""
+        """Split before each line that ``opens`` accepts. Return the lines before the first such line, and the parts."""
         starts = [index for index, line in enumerate(self.lines) if opens(line)]
         ends = [*starts[1:], len(self.lines)]
         head = Block(self.first, self.lines[: starts[0]] if starts else self.lines)
@@ -66,7 +66,7 @@ class Block:
         ]
 
     def pairs(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """Return the pattern's two groups by line, as a dictionary. Of equal keys, the first one counts."""
+        """Return key -> value of the lines that match (groups 1 and 2). The first line with a key counts."""
         return {pair[1]: pair[2] for line in reversed(self.lines) if (pair := pattern.match(line))}
 
     def search(self, pattern: str) -> str:
@@ -79,7 +79,7 @@ class Block:
 class Printed:
     """A tool that prints results as text.
 
-    ``opens``, ``ends``: patterns of the first and the last line. ``table``: pattern of results without the first line.
+    ``opens``, ``ends``: patterns of first and last line. ``table``: pattern of results that lack the first line.
     ``read``: reader, or None for a tool that is not supported.
     """
 

@@ -183,10 +183,7 @@ def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
 
 
 def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float | None:
-    """Return MiB/s, or IOPS x block size if elbencho printed fewer than three digits of MiB/s.
-
-    The last block of a file may be smaller, so both must agree within their printed digits.
-    """
+    """Return MiB/s, or IOPS x block size if elbencho printed few digits of MiB/s and both values agree."""
     printed = mib_per_s or 0.0
     typed = _BLOCK_SIZE.search(phase.command.replace('"', ""))
     size = phase.settings.get("block_bytes") or (typed[1] if typed else "")

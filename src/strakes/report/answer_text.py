@@ -45,7 +45,7 @@ class AnswerLine:
 
 
 def answer_lines(portrait: Portrait) -> list[AnswerLine]:
-    """Return a line for each answer, data from a cache last. Equal answers for writes and reads are merged."""
+    """Return a line for each answer, answers about cached data last. Equal answers on writes and reads share a line."""
     lines: dict[str, AnswerLine] = {}
     memory = any(warning.code == "memory-file-system" for warning in portrait.warnings)
     for answer in portrait.answers:

@@ -11,11 +11,11 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# Minimum powers of ten on a logarithmic axis without ticks between them. With half, two labels could remain.
+# A logarithmic axis with fewer powers of ten also has ticks between them. With half, an axis could have two labels.
 FEWEST_TICKS = 4
 MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many would overlap.
 
-# Minimum share of the x axis for the run's own points, beside published values.
+# Minimum share of the x axis for the points of this run, if a figure also shows published values.
 OUR_SHARE = 0.6
 
 # The y axis is logarithmic if the ratio of the largest to the smallest median exceeds this number.

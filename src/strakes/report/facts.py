@@ -43,9 +43,9 @@ _MEMORY = {
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
-    """Return the caution that results came, or may have come, from this node's page cache, or "" without such a reason.
+    """Return a caution if results came, or may have come, from this node's page cache, else "".
 
-    The caution is also "" on a file system in memory, because the top of the report says so.
+    On a file system in memory, the caution is always "", because the top of the report mentions the memory.
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
@@ -58,7 +58,7 @@ def caution_of(codes: AbstractSet[str]) -> str:
 
 
 def heading_of(source: str) -> str:
-    """Return a caution as a heading that says for which data the results hold."""
+    """Return the caution ``source`` as a heading, followed by the data to which the results are limited."""
     message = "{source}: valid only for data that the node has just used"
     if source == gettext(_UNSYNCED):
         message = "{source}: valid only for amounts of data that fit there"
@@ -118,7 +118,7 @@ def sides_of(portrait: Portrait) -> str:
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
     a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
-    # A and B measure the same settings in the same order.
+    # Compare the first measurement of each side, because both sides measure the same settings in the same order.
     changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
     return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
 

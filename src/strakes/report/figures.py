@@ -28,8 +28,9 @@ _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "
 
 HEIGHT_PIXELS = 400  # Height of a figure in pixels. Twice this height would not fit on a screen of 768 pixels.
 
-# Maximum distances as shares of the axis: between two series, and between runs and their interval.
+# Maximum distance between two series at the same x value, as a share of the axis.
 COLUMN_SHARE = 0.014
+# Maximum distance between the runs and their interval, as a share of the axis.
 ASIDE_SHARE = 0.009
 ROOM_SHARE = 0.64  # Width of all series together, as a share of the distance between two x values.
 

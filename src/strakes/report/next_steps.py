@@ -16,7 +16,7 @@ _PHASE_S = 1.0  # Seconds of a phase, twice the length of a burst.
 
 
 def next_step(portrait: Portrait) -> tuple[str, str]:
-    """Return the command of the next measurement, and its purpose or other advice. Both are "" if none is needed."""
+    """Return the command of the next measurement (or ""), and the purpose of this measurement or other advice."""
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):

@@ -61,7 +61,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks as text: a wide range of the runs, and a different rate of the first files."""
+    """Return a text if the runs vary widely, or if the first files were created at another rate; else ""."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):

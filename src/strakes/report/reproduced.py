@@ -32,7 +32,7 @@ from strakes.report.summary import wrap
 from strakes.stats.grades import times_to_decide
 
 _WIDTH_COLUMNS = 100
-# Maximum number of values shown for a published curve: its ends. Twice the number doubles the text.
+# Of a published curve with more values, only the first and the last are shown. Twice the number doubles the text.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"

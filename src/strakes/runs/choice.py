@@ -44,7 +44,7 @@ def _how_to_get(launcher: Launcher) -> str:
 
 
 def with_launcher(remedy: str) -> str:
-    """Return a remedy with added commands: to rebuild strakes, and to install the launchers that the remedy names."""
+    """Add commands to a remedy: to build strakes again, and to install the launchers that the remedy names."""
     from strakes.runs.mpi_family import BUILD_AGAIN
 
     if BUILD_AGAIN:

@@ -40,7 +40,6 @@ from strakes.targets.workspace import sweep
 
 # Seconds to wait after a plan's time limit before the engine is stopped.
 _OVERTIME_S = 10.0
-# System calls that wait in the kernel for a dead server cannot be interrupted, not even by SIGKILL.
 NOT_ENDED = "even SIGKILL does not end the engine, because it waits for the file system"
 # Maximum seconds for a cancelled plan to remove its files and end.
 _CANCEL_S = 30.0
@@ -90,7 +89,7 @@ class Engine(ABC):
         self.impact: Impact = UNLIMITED
         """Limit of the load of all following plans."""
         self.beside: tuple[Path, ...] = ()
-        """Further workspaces: the ranks of all following plans are distributed over the plan's workspace and these."""
+        """Further workspaces. The ranks of all following plans are distributed over all workspaces."""
 
     @abstractmethod
     def command(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Limit the load of a plan on the file system. ``--impact`` sets the limits, ``--neighbour`` lowers them."""
+"""Limits of a plan's load on the file system, which ``--impact`` sets and ``--neighbour`` reduces."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates process names 
 
 
 def find_mpiexec(chosen: Path | None = None) -> Path:
-    """Return the path of ``chosen``, else of the mpiexec in the environment of strakes, else of the first on PATH.
+    """Return the path of ``chosen``, else of the mpiexec beside the Python that runs strakes, else of one on PATH.
 
     Raises EnvironmentLacksError if none is found.
     """

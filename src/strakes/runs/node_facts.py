@@ -94,7 +94,7 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
 
 
 def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], list[str]]]:
-    """Return the commands that run this module on all nodes, each with the names of its nodes ("" if unknown)."""
+    """Return (command, names of nodes) for each command that runs this module on nodes. Unknown names are ""."""
     module = python_module("strakes.runs.node_facts", directory, file)
     if launch.launcher == "mpi":
         from strakes.runs.mpi import find_mpiexec, placed

@@ -31,7 +31,7 @@ Log = Callable[[str], None]
 
 
 class EngineProcess:
-    """A running engine. Threads read its output, so that the pipes never fill, and call ``log`` for other lines."""
+    """A running engine. Threads read its output, so that the pipes never fill. ``log``: gets lines without message."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class EngineProcess:
     def receive(self, timeout_s: float, *, wake: bool = True) -> Mapping[str, Any] | None:
         """Return the next message, or None at the end of the engine's output.
 
-        Raises queue.Empty after ``timeout_s`` seconds. With ``wake``, a call of :meth:`wake` raises it earlier.
+        Raises queue.Empty after ``timeout_s`` seconds or, unless ``wake`` is false, at a call of :meth:`wake`.
         """
         deadline = time.monotonic() + timeout_s
         while True:

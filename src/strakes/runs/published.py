@@ -18,7 +18,7 @@ from strakes.runs.run import Run
 
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
-# Maximum size of a file, also after decompression. An indented JSON value takes 24 bytes of text on average.
+# Maximum size of a file in bytes, also after decompression.
 _MOST_BYTES = 256 << 20
 # Maximum number of JSON values in a file. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
 _MOST_VALUES = 10_000_000

@@ -22,8 +22,8 @@ class Visit(Record):
     """One execution of a cell's plan.
 
     ``ended``: a PlanEnd, "interrupted" by a server outage, or "yielded" to other users. ``client_s``: duration of a
-    fixed computation on the client. ``servers``: growth of the servers' counters. ``servers_disturbed``: reasons why
-    counters are unusable. ``given``: servers of the directories. ``kept``: directory that several executions use.
+    fixed computation on the client. ``servers``: increments of the servers' counters. ``servers_disturbed``: why these
+    are unusable. ``given``: server of each directory. ``kept``: directory whose files later executions use again.
     ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: only in a search.
     """
 

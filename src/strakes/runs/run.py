@@ -215,7 +215,7 @@ def summary_of(path: Path) -> RunSummary:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError for a run with inconsistent files, and PerhapsDamagedError for errors of the body."""
+    """Raise BadInputError for a run with inconsistent files. Convert errors in the body to PerhapsDamagedError."""
     run.require_whole()
     try:
         yield

@@ -148,7 +148,7 @@ class Store:
             raise BadInputError(f"{len(matches)} run ids begin with {run!r}", why=newest, remedy="Give a longer id.")
         if run and "/" not in run and (self._runs / run / "visits.jsonl").exists():
             raise Run(self._runs / run).damaged("it is missing", "run.json")
-        # Ids of one day and kind share 75 % of their characters.
+        # Suggest only very similar ids, because all ids of one day and kind share 75 % of their characters.
         remedy = did_you_mean(run, ("latest", *(summary.id for summary in runs)), _LIST_THEM, cutoff=0.8)
         raise BadInputError(f"no run {run!r} in the store", where=str(self.root), remedy=remedy)
 

@@ -29,9 +29,9 @@ _TICK_S = 1.0
 LOST_FOR_S = 13.0
 # Seconds until refused connections (an unmounted target) are reported. A Lustre client detects them at once.
 REFUSED_FOR_S = 28.0
-# Seconds for servers to come back, then seconds to restore settings, before a command ends. In recorded fail-overs,
-# targets were unavailable for 21 to 38 s.
+# Seconds from the report of an outage to the end of the command. In recorded fail-overs, outages took 21 to 38 s.
 GRACE_S = 16.0
+# Seconds for the ending command to restore settings of the file system.
 ENDING_S = 4.0
 # Seconds for the main thread to end the command before the watchdog ends the process.
 _UNWIND_S = 2.0
@@ -84,7 +84,7 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        # Hanging queries of the watchdog would outlive this process.
+        # Kill the child processes of the watchdog. If their queries hang, they would outlive this process.
         command.end_running()
         command.end_grace()
         signal.signal(signal.SIGALRM, before)
@@ -216,6 +216,6 @@ class _Look:
         if self._look is not None and self._look.poll() is None:
             state = f"a stat() of it has not returned for {now_s - self._look_since_s:.0f} s"
             return {self.target.mount.mount_point: LostServer("", state)}
-        with suppress(OSError):  # fails at the limit of open files
+        with suppress(OSError):  # the limit of open files may be reached
             self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
         return {}

@@ -48,7 +48,7 @@ class RunWriter:
         self._visits.drop_torn_line()
         self._events.drop_torn_line()
         self._closed = False
-        # Runs cache their files on first use.
+        # Read all files now, so that ``run`` does not show what is written from now on.
         _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
 
     @property

@@ -15,8 +15,8 @@ from strakes.survey.request import Request
 
 # Share of the budget for repeated trials. The rest is for creating directories and removing files.
 MEASURE_SHARE = 0.92
-# Planned and minimum number of repetitions. They detect a difference of 30 % with a power of 90 % and 70 %, if runs
-# scatter by 15 % (bench/truth).
+# Planned and minimum number of repetitions. If runs scatter by 15 %, 12 repetitions detect a difference of 30 % with a
+# probability of 90 %, and 8 repetitions with 70 % (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # A trial takes 30 % longer than its phases, because it also makes directories, drops caches and removes files.
 OVERHEAD = 1.3
@@ -33,7 +33,7 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """Duration of one trial of each cell: number of phases (short ones count half), and seconds outside phases."""
+    """One trial of each cell. ``phases``: number of phases (short ones count half). ``beside_s``: other seconds."""
 
     cells: int
     phases: float
@@ -74,10 +74,10 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return ``context`` with the length of phases, and with the lowest priority of cells to measure.
+    """Return ``context`` with the length of phases, and with the priority of the least important cells to measure.
 
-    ``loads``: for each priority, the load of all cells of this or higher importance. Raises BadInputError, with a
-    sufficient budget, if the requested amounts do not fit.
+    ``loads``: priority -> load of all cells that are at least as important. Raises BadInputError, with a sufficient
+    budget, if the requested amounts do not fit.
     """
     asked_s = asked_phase_s(request, context)
     wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S)
@@ -108,7 +108,7 @@ def refuse_without_room(
 ) -> None:
     """Raise BadInputError, with the largest values that fit, for requested data or files that exceed the space.
 
-    ``room``: maximum bytes and files of one plan. ``further``: reasons and remedies of other refusals.
+    ``room``: maximum bytes and files of one plan. ``further``: (reason, remedy) of each other refusal to report.
     """
     most_bytes, most_files = room
     refused: list[tuple[str, str]] = []

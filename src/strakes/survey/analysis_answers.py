@@ -119,7 +119,7 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
     """Return the answer to "which of these settings is best?", graded together with all questions of the run.
 
-    If the run has this question itself, return the run's answer, so that no derived advice has a higher grade.
+    If a study of the run asks this question, return that answer, so that advice and report have the same grade.
     """
     studies = dict.fromkeys(cell.study for cell in results.measured)
     asked = questions_of([study_named(name) for name in studies], results)

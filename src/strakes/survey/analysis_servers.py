@@ -38,9 +38,9 @@ UNLIKE = 2 / 3
 
 
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
-    """Return, by slow server, the interval of its bytes per busy second relative to the other servers.
+    """Return slow server -> interval of bytes per busy second, relative to the other servers.
 
-    All intervals together hold with ``confidence`` (Bonferroni).
+    ``confidence``: applies to all intervals together (Bonferroni).
     """
     ratios: dict[str, list[float]] = {}
     for visit in visits:

@@ -41,7 +41,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
-    # Without --phase, strakes would spend a larger budget on longer phases.
+    # Suggest --phase, too. Otherwise strakes would use the larger budget for longer phases.
     phase = "" if request.amounts() else f" (with --phase {typed_seconds(phase_s)})"
     for cell in lacking:
         runs = schedule.runs(cell.key)

@@ -43,9 +43,9 @@ _LONGEST_PILOT_PHASE_S = 0.5
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
-# Trials to check the chosen amounts with: positions in the order of expected duration.
+# Trials that check the chosen amounts: their ranks among all cells by expected duration (0: shortest, 1: longest).
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
-# Bytes and files of a practically unlimited file system.
+# Bytes and files to test whether anything could be measured with more space: 2^50, more than any run needs.
 _AMPLE = 1 << 50
 
 
@@ -200,7 +200,7 @@ def _piloted(session: Session, cell: Cell, expected_s: float = 0.0) -> Visit:
 
 
 def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
-    """Return the pilot's rates, lowered if longer trials are slower: servers may first write to memory."""
+    """Return the pilot's rates, reduced if longer trials are slower, because servers may first write to memory."""
     pilot = context.pilot
     phases_s = {
         cell.key: visit_s(cell, pilot, context.phase_s) - pilot.overhead_s

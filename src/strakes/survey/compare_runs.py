@@ -32,7 +32,7 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import ALIKE_TIMES, alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Maximum number of runnable processes per processor before a trustworthy run. At 2, each process gets 50 %.
+# A run gets a warning if the load average per processor was higher before the run. At 2, each process gets 50 %.
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
@@ -103,7 +103,7 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
     if all(scores):
         overall = Overall(*_told(decided([ratio(scores, False)])[0]))
     else:
-        needs = gettext("a larger --budget, so that complete blocks measure every cell")
+        needs = gettext("a larger --budget, so that more blocks measure all cells")
         overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
     if unequal and overall.verdict is Verdict.INCONCLUSIVE and not (scored and disturbed):
         overall = replace(overall, needs=withheld[min(unequal)])

@@ -13,7 +13,7 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
-# Maximum ratio of compared amounts of work. This ratio changes rates far less than the margin of SAME.
+# Maximum ratio of two amounts of work to compare. Twice the work changes rates by far less than SAME allows.
 ALIKE_TIMES = 2.0
 
 
@@ -23,7 +23,7 @@ def alike(
     """Return the pairs of cells that did the same work, and the other cells with their differences.
 
     ``factors``: settings that may differ within a pair. ``any_amount``: amounts of work may differ too. Raises
-    BadInputError if a factor is unknown, or if two cells of one run differ only in ``factors``.
+    BadInputError if a factor is unknown, or if one run measured several values of a factor.
     """
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)
@@ -51,7 +51,7 @@ def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
         name = name if factors else f"{cell.key} {name}"
         if name in named:
             raise BadInputError(
-                "two measurements of one run differ only in the compared setting",
+                "one run measured several values of the compared setting",
                 where=f"{named[name].key} and {cell.key}",
                 remedy="Compare runs with one value of the setting each, or leave out --factor.",
             )
@@ -110,7 +110,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Maximum number of differences listed for two measurements. Three fit a line of the terminal.
+# Maximum number of differences listed for two measurements. Twice the number would not fit a line of the terminal.
 _MOST_DIFFERENCES = 3
 SIZES = ("block_bytes", "segments", "items", "count")
 _AMOUNTS = (*SIZES, "stop")

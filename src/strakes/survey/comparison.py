@@ -14,8 +14,8 @@ from strakes.stats.ratios import Verdict
 class CellVerdict:
     """Verdict on one cell. ``ratio``: rate in B divided by rate in A, or time in A divided by time in B.
 
-    ``low``, ``high``: interval of the ratio (None: too few runs). The intervals of all cells hold together. ``grade``:
-    grade of the verdict or, if INCONCLUSIVE, of the ratio's direction.
+    ``low``, ``high``: interval of the ratio (None: too few runs). The confidence applies to all cells together.
+    ``grade``: grade of the verdict or, if INCONCLUSIVE, of the ratio's direction.
     """
 
     id: str

@@ -1,7 +1,4 @@
-"""Find level shifts in the medians of repeated runs.
-
-``error``: maximum probability of any false level shift, also for autocorrelated runs.
-"""
+"""Find level shifts in the medians of repeated runs."""
 
 from __future__ import annotations
 
@@ -86,7 +83,10 @@ FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """Return the histories with a verdict on each series. Level shifts before ``since`` are ignored."""
+    """Return the histories with a verdict on each series. Level shifts before ``since`` are ignored.
+
+    ``error``: maximum probability of any false level shift, even if runs are autocorrelated.
+    """
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
     share = error / max(series, 1)  # Bonferroni correction
     return [

@@ -12,10 +12,10 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
 
-# Minimum assumed rates, in bytes and files per second, of a slow file system.
+# Minimum rates to assume, in bytes and files per second, even if the pilot measured lower rates.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
-# Minimum bytes and files of each rank in the pilot measurement, and maximum seconds of each phase.
+# Bytes and files of each rank in the smallest pilot measurement.
 _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
@@ -64,7 +64,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot's rates, with ``seconds`` of write-back counted in rates of creating and removing files."""
+    """Return the pilot with file rates that include write-back: it took ``seconds`` after creating ``files`` files."""
     share = 1 / (1 + seconds * pilot.creates_per_s / files)
     creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)
     return replace(pilot, creates_per_s=creates_per_s, removes_per_s=share * pilot.removes_per_s)

@@ -32,10 +32,9 @@ from strakes.targets.description import Description, Striping
 
 # Maximum share of the free space that strakes ever fills.
 FREE_SHARE = 0.8
-# Default maximum share of the free space to fill. On XFS, writes of 1 MiB were four times slower if several plans in a
-# row each filled 70 % of the space, but not at 20 %.
+# Default maximum share of the free space to fill. On XFS, 1 MiB writes were four times slower if each plan filled 70 %.
 CHOSEN_SHARE = 0.25
-# Maximum data of a plan as a share of the available memory, because the page cache holds the data.
+# Default maximum data of a plan as a share of the available memory.
 MEMORY_SHARE = 0.25
 # Maximum data on tmpfs and ramfs as a share of the available memory. Data occupy memory twice there.
 MEMORY_SHARE_IN_MEMORY = 0.1
@@ -46,8 +45,8 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 _FAST = Pilot(1e9, 1e9, 1e5)
 # Assumed seconds of a trial outside its phases: to refuse a request, and to propose a budget.
 _BESIDE_PHASES_S = (0.0, 0.1)
-# Minimum length of a trial with fixed work, in planned phases. Time-limited phases end after 3 times their length.
-_OUTSIZED = 4.0
+# Only trials with fixed work take this multiple of their planned time: a time limit ends phases at 3 times the plan.
+_OUTSIZED_TIMES = 4.0
 # Share of the budget for time-limited trials. Twice the share would leave no time for trials with fixed work.
 _SHARE_BESIDE_OUTSIZED = 0.5
 # Longest phase of a study, in seconds. On CephFS, phases of 2 s and of 0.9 s scattered equally (14 and 13 %).
@@ -165,7 +164,7 @@ def _longest_phases(request: Request, context: Context) -> Context:
         usual_s = [
             taken_s
             for cell, taken_s in zip(cells, visits_s, strict=True)
-            if taken_s <= longer.pilot.overhead_s + _OUTSIZED * phase_s * len(cell.plan.phases)
+            if taken_s <= longer.pilot.overhead_s + _OUTSIZED_TIMES * phase_s * len(cell.plan.phases)
         ]
         share = 1.0 if len(usual_s) == len(visits_s) else _SHARE_BESIDE_OUTSIZED
         if WANTED_BLOCKS * sum(usual_s) <= share * MEASURE_SHARE * request.budget_s:

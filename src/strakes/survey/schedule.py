@@ -20,11 +20,11 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# Expected duration of a first trial, as a multiple of the duration of its phases.
+# A first trial is expected to take twice as long as its phases.
 _FIRST_GUESS = 2.0
 # Maximum number of trials of a cell. 60 trials make the interval of a median a quarter as wide as 5 trials.
 MOST_RUNS = 60
-# Number of rounds of trials between two late interim analyses. Twice the number can add 5 rounds.
+# Rounds of trials between two late interim analyses. With twice the number, a decision can come 5 rounds later.
 _LOOK_EVERY = 5
 
 
@@ -133,7 +133,7 @@ class Schedule:
         return True
 
     def runs(self, key: str) -> int:
-        """Return the number of trials of a measurement that count."""
+        """Return how many trials of a measurement count."""
         return len(self._durations_s[key])
 
     def open_cells(self) -> list[Cell]:

@@ -34,11 +34,10 @@ SHORTEST_LIMIT_S = 60.0
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# With a small budget, a trial may take this multiple of the budget, and at least this number of seconds.
-_LIMIT_BUDGETS = 2.0
+_LIMIT_BUDGETS = 2.0  # Time limit of a trial as a multiple of a small budget. Twice the factor doubles the wait.
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 BESIDE = "beside"
-# Minimum pause between searches for other strakes runs: in seconds, and as a multiple of a search's duration.
+# Minimum pause between searches for other strakes runs: in seconds, and as a multiple of the time that a search takes.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
@@ -162,7 +161,7 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # Listing a directory of a million names takes long.
+    # Search rarely if a search takes long: the directory may have a million names.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)

@@ -39,8 +39,8 @@ def verdicts_of(
 ) -> list[Verdict]:
     """Return the questions and claims that the measurements can decide, most important first.
 
-    First come claims, and each question's first option against its last. Comparisons of all options follow, and at the
-    end options with long trials. Studies alternate.
+    First: claims, and comparisons of a question's first option with its last. Second: comparisons of all options.
+    Third: comparisons with options whose trials take long. In each of these groups, studies alternate.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)

@@ -50,7 +50,7 @@ class Choice:
 class Unknown:
     """A setting that only a further measurement can recommend.
 
-    ``needs``: this measurement. ``times``: its budget as a multiple of the analysed run's budget (0: default budget).
+    ``needs``: the measurement. ``times``: budget of the measurement / budget of the analysed run (0: default budget).
     """
 
     phase: str

@@ -96,7 +96,7 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
 
 
 def _interfaces(app: App, able: Abilities) -> Factor:
-    # Libraries above MPI-IO, such as HDF5, choose their own calls, but users can request O_DIRECT.
+    # Of MPI-IO and libraries above it, users can only request O_DIRECT; the library chooses all else.
     suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
     return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
 

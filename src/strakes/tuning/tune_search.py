@@ -66,7 +66,7 @@ class Confirmation:
     runs: int
 
 
-# Weights in the space-filling design: of repeated levels, and of chance.
+# Weights of the space-filling design: how strongly it avoids repeated levels, and how much it depends on chance.
 _USED, _CHANCE = 0.5, 0.3
 # A setting is measured further while it is the best one in at least this share of posterior samples.
 _STAYS_SHARE = 0.02

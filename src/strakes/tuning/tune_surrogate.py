@@ -170,7 +170,7 @@ class _Pairs:
 def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
     start, counts = usual.logarithms(), np.ones(len(logs))
 
-    def slope(place: Array) -> Array:  # Rasmussen and Williams, 5.9
+    def slope(place: Array) -> Array:  # equation 5.9 of Rasmussen and Williams
         scales = _Scales.of(place)
         inverse, parts, of_lengths = pairs.inverse(scales, counts)
         weights = inverse @ logs

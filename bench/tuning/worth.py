@@ -54,7 +54,7 @@ def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
 
 
 def _levelled(landscape: Landscape) -> tuple[Values, Values]:
-    """Divide ``full`` and ``held`` by block effects, estimated from the settings in all held-out blocks."""
+    """Divide ``full`` and ``held`` by block effects. Settings that every held-out block has determine the effects."""
     everywhere = [
         {**full, **held}
         for full, held in zip(landscape.full, landscape.held, strict=True)

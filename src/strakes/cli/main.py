@@ -378,7 +378,7 @@ def _known_error(error: OSError) -> StrakesError | None:
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
-        sys.stdout.write("\n")  # A failed flush may have discarded its data, so write once more to detect the error.
+        sys.stdout.write("\n")  # A failed flush leaves the buffer empty. Write again to see whether stdout still fails.
         sys.stdout.flush()
     except OSError:
         _silence(1)

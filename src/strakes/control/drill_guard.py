@@ -74,7 +74,7 @@ class Promise:
             raise
 
     def leave(self) -> str:
-        """Return a message that the guard process continues to try to undo the fault."""
+        """Return a message for a fault that is not undone: the guard process keeps trying."""
         limit = format_seconds(UNDO_LIMIT_S)
         return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 

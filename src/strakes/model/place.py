@@ -15,8 +15,8 @@ class Place:
 
     ``target``: "against" for the second file system of a comparison. ``entries``: placements of subdirectories, by name
     (``items.0.tree``). ``kept``: name of a directory for all executions of the plan. Without a name, each execution
-    gets a new one. ``drawn``: each round gets a new directory, so that placement by a hash varies. strakes creates it
-    during the round before, because the file system may take time to move it.
+    gets a new one. ``drawn``: each round gets a new directory, so that placement by a hash varies. It is
+    created one round early, because some file systems move new directories to another server with a delay.
     """
 
     target: Literal["", "against"] = ""

@@ -37,8 +37,8 @@ _TOO_FAST = 20.0
 class Scale:
     """Size of a system and its load. ``osts`` is 0 if the number of data targets is unknown.
 
-    ``files``: number of files before the measurement. ``undivided``: each rank works in its own directory on one
-    metadata target.
+    ``files``: number of files before the measurement. ``undivided``: the directories of all ranks
+    are on the same metadata target.
     """
 
     clients: int = 1

@@ -145,7 +145,7 @@ def prior(scales: Sequence[Scale], population: Population) -> tuple[Array, Array
 
 
 def log_likelihood(values: Array, covariance: Array) -> Array:
-    """Return the log likelihood of each row (m, n). The values of a row share an unknown constant."""
+    """Return the log likelihood of each row of ``values``. One unknown constant is added to all values of a row."""
     inverse = np.linalg.inv(covariance)
     ones = inverse.sum(axis=0)
     rest = values - (values @ ones / ones.sum())[:, None]

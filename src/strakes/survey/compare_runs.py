@@ -291,7 +291,7 @@ def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
 
 def _to_be_sure(a: Run, b: Run) -> str:
     if a.directories == b.directories:
-        return gettext("runs at a time when no other program uses the machine")
+        return gettext("new runs on a machine without other load")
     study = b.manifest["name"] if b.manifest["kind"] == "study" else "overview"
     words = ["strakes", "study", str(study), str(a.manifest["target"]), "--against", str(b.manifest["target"])]
     return gettext("one run that measures both directories in turn: {command}", command=shell_line(words))

@@ -152,7 +152,7 @@ def _output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    # The child shares the position in the file, which is thus the length of its output.
+    # The child writes at the same file position as this process, so the position is the number of bytes written.
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 

@@ -24,9 +24,9 @@ WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
 # Prefix of the run ids of ``strakes watch``, which may work beside a measurement.
 WATCH_RUN = "watch-"
-# Seconds after which a heartbeat is old. Clocks of hosts may differ, so strakes then waits for a new one.
+# Seconds after which a heartbeat counts as old.
 STALE_S = 60.0
-# Seconds to wait for a new heartbeat. A slow server may delay one or two.
+# Seconds to wait for a new heartbeat if the last one is old. The clocks of two hosts may differ.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -51,7 +51,6 @@ class Heart:
     """
 
     def __init__(self, descriptor: int, marker: Marker, *, at_once: bool) -> None:
-        # On NFS, close() may wait for the server, so the descriptor is closed early.
         self._descriptor, self._marker = descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()

@@ -176,9 +176,9 @@ def test_only_errors_affect_the_exit_status(strakes: StrakesRunner, tmp_path: Pa
     cib.write_text(cib.read_text().replace('name="concurrent-fencing"', 'name="shutdown-lock"'))
     warned = strakes("failover", "check", plan)
     assert warned.returncode == 0 and "cluster-property-doubtful" in warned.stdout, warned.stdout
-    corosync.write_text(good.replace("wait_for_all: 1", "wait_for_all: 0"))
+    corosync.write_text(good.replace("two_node: 1", "two_node: 0"))
     failed = strakes("failover", "check", plan)
-    assert failed.returncode == 1 and "votes-wrong" in failed.stdout and "https://" in failed.stdout
+    assert failed.returncode == 1 and "two-nodes-without" in failed.stdout and "https://" in failed.stdout
 
 
 def test_an_empty_directory_and_unbalanced_braces_are_refused(tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from strakes.failover.behaviour import Snapshot
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.facts import Thing, facts, yes
@@ -30,15 +30,15 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         nodes = sorted(seen.steady.nodes_of(one.id, role))
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
-        mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
-        shared = ("lvs_support", "unique_clone_address")
-        hashed = one.values.get("clusterip_hash") or any(is_true(one.values.get(name, "false")) for name in shared)
+        # A file system that two nodes mount is destroyed, and so is the service of an address that two nodes announce.
+        shared = any(is_true(one.values.get(name, "false")) for name in ("lvs_support", "unique_clone_address"))
+        shared = shared or one.values.get("clusterip_hash") or re.match("lo|dummy", one.values.get("nic", ""))
         deduced = {
             "is started": "" if nodes else "nowhere",
             "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",
             "is known": yes(one.id in seen.steady.places.keys() - unknown),
-            "is lost with": lost if single else [],
-            "needs one node": yes(mount or (one.agent in ADDRESSES and not hashed)),
+            "is lost with": lost if single and not cib.is_bound(one) else [],
+            "needs one node": yes(needs_one_node(one) or (one.agent in ADDRESSES and not shared)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
@@ -58,10 +58,8 @@ def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
 
 def _makes_way(cib: Cib, one: Primitive) -> bool:
     names = {one.id, one.group, one.clone} - {""}
-    bans = [place for place in cib.locations if place.certain and place.score == -_INFINITY]
-    banned = {node for place in bans if names & set(place.resources) for node in place.nodes}
     avoids = any(tie.score == -_INFINITY and tie.resources[0][0] in names for tie in cib.colocations)
-    return avoids and len(set(cib.nodes) - banned) == 1
+    return avoids and bool(cib.only_node(one))
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
@@ -85,9 +83,9 @@ def needs(setup: Setup) -> Iterator[Thing]:
     for user, base, role in needed_with_role(setup):
         alike.setdefault((user.id, base.agent, role), []).append(base)
     for (user_id, _, role), bases in alike.items():
-        apart = [when for when, snapshot in snapshots.items() if _apart(snapshot, user_id, bases, role)]
+        # A service that can use several resources of the same agent needs only one of them.
+        apart = []
+        for when, one in snapshots.items():
+            there = {node for base in bases for node in one.nodes_of(base.id, role)}
+            apart += [when] if one.nodes_of(user_id) - there else []
         yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))
-
-
-def _apart(snapshot: Snapshot, user: str, bases: list[Primitive], role: str) -> bool:
-    return bool(snapshot.nodes_of(user) - frozenset[str]().union(*(snapshot.nodes_of(one.id, role) for one in bases)))

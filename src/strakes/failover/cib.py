@@ -23,6 +23,7 @@ _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
 # Elements whose attribute ``id`` is a reference to another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
+_INFINITY = float("inf")
 
 
 class Cib:
@@ -171,6 +172,26 @@ class Cib:
             node.get("uname", ""): self._block(node, "instance_attributes")
             for node in self.root.iterfind("./configuration/nodes/node")
         }
+
+    @cached_property
+    def banned(self) -> dict[str, frozenset[str]]:
+        """Return id of a resource -> nodes from which location constraints ban it. Others are absent."""
+        found = dict[str, frozenset[str]]()
+        for place in self.locations:
+            if place.certain and place.score == -_INFINITY and place.role in ("", "Promoted", "Started"):
+                for one in (each for name in place.resources for each in self.ties.members(name)):
+                    found[one.id] = found.get(one.id, frozenset()).union(place.nodes)
+        return found
+
+    def only_node(self, one: Primitive) -> str:
+        """Return the only node on which location constraints allow a resource, or an empty text."""
+        left = set(self.nodes) - self.banned.get(one.id, frozenset())
+        return min(left) if len(left) == 1 < len(self.nodes) else ""
+
+    def is_bound(self, one: Primitive) -> bool:
+        """Return whether each node has its own resource of this kind, which does not move, such as a mount."""
+        alike = {self.only_node(other) for other in self.services if other.agent == one.agent}
+        return bool(self.only_node(one)) and len(alike - {""}) > 1
 
     def constraints(self, tag: str) -> list[dict[str, str]]:
         """Return the attributes of all constraint elements with a tag such as ``rsc_order``."""

@@ -34,11 +34,7 @@ def is_true(text: str) -> bool:
 
 
 def seconds(text: str) -> float:
-    """Parse a time as Pacemaker does and return it in seconds; 0 for an invalid text.
-
-    >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
-    (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)
-    """
+    """Parse a time such as 10s, 500ms or PT1M30S as Pacemaker does. Return seconds; 0 for an invalid text."""
     iso = re.fullmatch(r"PT(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18})S)?", text.strip())
     if iso:
         return sum(int(part or 0) * factor for part, factor in zip(iso.groups(), (3600.0, 60.0, 1.0), strict=True))

@@ -8,6 +8,7 @@ from functools import partial, reduce
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
+from strakes.failover.cib_values import is_true
 from strakes.failover.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.replication import Resource
 from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
@@ -21,11 +22,10 @@ _SHARED_DISK = ("external/sbd", "fence_sbd")
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
-    # In ha.cf, bcast may name several network cards, and serial several serial lines.
-    rows = re.findall(r"(?m)^\s*(bcast|serial|[mu]cast6?)[ \t]+(.*)$", setup.bare("etc/ha.d/ha.cf"))
-    cards = {card for kind, rest in rows for card in rest.split()[: None if kind in ("bcast", "serial") else 1]}
+    # Pacemaker itself sets have-watchdog, so a script does not.
+    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties
     deduced: Table = {
-        "number of nodes": str(len(setup.node_names)),
+        "number of nodes": str(len(setup.members)),
         "alerts events": yes(
             cib.root.find("./configuration/alerts/alert") is not None
             or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)
@@ -33,8 +33,7 @@ def cluster(setup: Setup) -> Iterator[Thing]:
         "is reset by watchdogs": yes(watchdog_fences(setup)),
         "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
         "has a tie breaker": yes(any(tie_breakers(setup))),
-        "uses watchdogs": yes(cib.watchdog_s != 0),
-        "links of Heartbeat": str(len(cards)),
+        "uses absent watchdogs": yes(cib.watchdog_s != 0 and not watchdog_fences(setup) and not unknown),
         "mounts a file system on several nodes": yes(setup.mounts_on_both_nodes),
         "statements about unknown resources": setup.undefined,
     }
@@ -45,10 +44,14 @@ def nodes(setup: Setup) -> Iterator[Thing]:
     """Yield the attributes of each node, and whether a device can fence it."""
     cib = setup.pacemaker
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
-    for name in setup.node_names:
+    # To fence a guest node or a replica of a bundle, Pacemaker restarts its container.
+    guests = set(cib.remote_nodes) - {one.id for one in setup.services if one.agent == "remote"}
+    active = [name for name in setup.members if not is_true(cib.node_attributes.get(name, {}).get("standby", ""))]
+    for name in (name for name in setup.node_names if name not in guests):
         deduced = {
             "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
-            "only votes": yes(name in votes_only),
+            # A node that always is in standby may be there for its vote.
+            "only votes": yes(name in votes_only or len(active) > 1),
         }
         yield Thing(f"cib: node {name}", facts(cib.node_attributes.get(name, {}), deduced))
 
@@ -58,6 +61,9 @@ def membership(setup: Setup) -> Iterator[Thing]:
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
     known, device = len(nodes) or len(setup.node_names), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
+    given = [(name_of(node) or "a node", node.get("quorum_votes", "1")) for node in nodes]
+    weights = [(name, int(text) if text.isdecimal() else 1) for name, text in given]
+    total, uneven = sum(own for _, own in weights), {own for _, own in weights} != {1}
     totem = setup.corosync.one("totem")
     rings = len(totem.all("interface")) if totem.get("rrp_mode", "none") != "none" else 1
     deduced: Table = {
@@ -65,9 +71,12 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
         "has a device": yes(quorum.all("device")),
         "has a node list": yes(nodes),
+        "ignores a loss of quorum": yes(setup.cib and setup.cib.properties.get("no-quorum-policy") == "ignore"),
+        "number of links": str(max((len(links_of(node)) for node in nodes), default=0)),
         "nodes with one link": [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1],
         "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
-        "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
+        "votes of nodes": [text for _, text in given],
+        "node that decides alone": [name for name, own in weights if uneven and 2 * (total - own) <= total],
     }
     own, written = facts(deduced), partial(_setting, setup.corosync)
     yield Thing("corosync.conf", lambda name: own(name) or written(name))
@@ -135,7 +144,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
             ],
             "number of hosts": str(len(one.hosts)),
             "half of the hosts": str(len(one.hosts) / 2),
-            "is mounted on both nodes": yes(setup.mounts_on_both_nodes),
+            "is used on both nodes": yes(setup.writes_on_both_nodes),
             "fence-peer program": [path.rpartition("/")[2] for path in program],
             "lifts what fence-peer sets": one.option("handlers", "unfence-peer")
             or one.option("handlers", "after-resync-target"),

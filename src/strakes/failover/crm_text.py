@@ -61,11 +61,7 @@ _COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]
 
 
 def expanded(script: str) -> str:
-    """Return a shell script with its variables replaced by their values, and its ``for`` loops unrolled.
-
-    >>> expanded("A=x B=yz\\nfor n in $A $B; do pcs ${n#y}; done")
-    'A=x B=yz\\n pcs x\\n pcs z'
-    """
+    """Return a shell script with its variables replaced by their values, and its ``for`` loops unrolled."""
     if len(script) > _MOST_EXPANDED_BYTES:
         return script
     lines = _COMMAND_END.sub(lambda found: found[1] or "\n", "\n".join(joined_lines(script)))
@@ -161,7 +157,6 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _location(builder: CibBuilder, words: list[str]) -> None:
-    """Read ``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule SCORE: EXPRESSION``."""
     end = words.index("}") if words[1] == "{" else 1
     rest = [word for word in words[end + 1 :] if word != "rule"]
     read = read_words(rest, ())

@@ -69,11 +69,7 @@ class _Table:
     where: str
 
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
-        """Return an instance of a dataclass, with the keys of this TOML table as its fields.
-
-        ``inner``: further valid keys. ``needs``: keys that are required. Raises BadInputError for a key that is
-        unknown, missing or invalid.
-        """
+        """Return a dataclass with these keys. ``inner``: further valid keys. ``needs``: required despite defaults."""
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
         keys = {key: one for key, one in keys.items() if one.name not in given}
@@ -161,11 +157,8 @@ def described(file: TomlFile) -> Cluster:
     nodes = tuple(_node(table, networks) for table in top.tables("node"))
     names = tuple(node.name for node in nodes)
     if not 2 <= len(nodes) <= _MOST_NODES or len(set(names)) != len(names):
-        raise BadInputError(
-            f"a cluster must have 2 to {_MOST_NODES} nodes with different names",
-            where=top.where,
-            why=f"the given nodes are: {', '.join(names) or 'none'}",
-        )
+        what, why = f"a cluster must have 2 to {_MOST_NODES} nodes with different names", ", ".join(names) or "none"
+        raise BadInputError(what, where=top.where, why=f"the given nodes are: {why}")
     file_system = _file_system(top.table("file_system"), networks)
     servers = tuple(node.name for node in nodes if not node.quorum_only)
     head = top.table("cluster")
@@ -313,7 +306,7 @@ def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     yield from _wrong_arrangement(cluster)
     managers = sum("mgs" in target.role for target in cluster.targets) + bool(cluster.file_system.mgs)
     if cluster.file_system.kind == "lustre" and managers != 1:
-        remedy = 'Give one target role = "mgs" or "mgs+mdt". For an MGS in another cluster, give mgs = ["NID", "NID"].'
+        remedy = 'Give one target role = "mgs" or "mgs+mdt", or the NIDs of the cluster with it: mgs = ["NID", "NID"].'
         yield "a Lustre file system must have exactly one MGS", "", remedy
     if cluster.node(cluster.survivor).quorum_only:
         yield "the survivor must be a node with targets", f"{cluster.survivor} is quorum_only", ""

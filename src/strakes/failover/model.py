@@ -1,8 +1,6 @@
 """Model of a cluster: its services, and its description in cluster.toml or inferred from other files.
 
-``Setup`` holds the parsed files of a cluster: ``Cib`` (Pacemaker), ``Block`` (corosync.conf) and ``Resource`` (DRBD).
-Statements of crm, statements of pcs, and haresources are converted to a CIB. Roles of resources follow from agents and
-constraints, never from names.
+Roles follow from resources and constraints, never from names.
 """
 
 from __future__ import annotations
@@ -59,7 +57,9 @@ class ClusterModel:
         """Return target in cluster.toml -> service with the same name, device, pool, mount point or address."""
         found = {}
         for target in self.cluster.targets:
-            service = next((one for one in self.services if _is_of(one, target)), None)
+            alike = [one for one in self.services if _is_of(one, target)]
+            # Services that are bound to different nodes may mount the same directory.
+            service = next((one for one in alike if one.name == target.name), next(iter(alike), None))
             if service is None and len(self.cluster.targets) == len(self.services) == 1:
                 service = self.services[0]
             if service is not None:
@@ -149,13 +149,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
     near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
     hosts = [{host.name for host in resource.hosts} for resource in near]
-    forbidden = {
-        node
-        for location in cib.locations
-        if location.certain and location.score == -_INFINITY and location.role in ("", "Promoted", "Started")
-        if {one.id for one in parts} & {each.id for ref in location.resources for each in cib.ties.members(ref)}
-        for node in location.nodes
-    }
+    forbidden = {node for one in parts for node in cib.banned.get(one.id, ())}
     return Service(
         group or (members[0].id if members else copies[0].clone),
         members,
@@ -194,8 +188,7 @@ def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
     carrier = next((link for link in links if any(map(link.holds, replication))), None)
     if not replication and any(service.replicated for service in services):
         carrier = links[-1]
-    for link in links:
-        yield Network(link.name, link.subnet, heartbeat=True, replication=link is carrier)
+    yield from (Network(link.name, link.subnet, heartbeat=True, replication=link is carrier) for link in links)
     if replication and carrier is None:
         yield Network("replication network", _subnet(replication), replication=True)
     if any(is_bmc(device) or is_outlet(device) for device in setup.devices):

@@ -77,7 +77,6 @@ def _setup(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _add_remote(builder: CibBuilder, words: list[str]) -> None:
-    """Add the resource of ``cluster node add-remote NODE [ADDRESS] [OPTIONS]``."""
     address = [f"server={word}" for word in words[1:2] if "=" not in word and word not in _BLOCKS]
     _create(builder, [words[0], "ocf:pacemaker:remote", *address, *words[1 + len(address) :]])
 
@@ -97,6 +96,9 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--")] + [""]
+    if agent in ("fence_scsi", "fence_mpath") and not any(word.startswith("provides=") for word in rest):
+        # pcs reads this from the metadata of the agent.
+        rest += ["meta", "provides=unfencing"]
     read = read_words(filter(None, rest), _BLOCKS)
     element = builder.primitive(identity, agent, read, standard=standard)
     if all(name != "monitor" for kind, name, _ in read.blocks if kind == "op"):

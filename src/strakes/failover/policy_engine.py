@@ -28,19 +28,13 @@ Watched = frozenset[tuple[str, str, int]]
 
 
 class PolicyEngine:
-    """Pacemaker's policy engine, applied to one cluster. It writes its files into ``directory``.
-
-    ``limit_s``: time limit in seconds for all simulations together. Raises EnvironmentLacksError without crm_simulate,
-    and BadInputError for a CIB with too many copies.
-    """
+    """Pacemaker's policy engine for one cluster. ``directory``: for its files. ``limit_s``: for all simulations."""
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
         if not installed("crm_simulate"):
-            raise EnvironmentLacksError(
-                "Pacemaker's policy engine is not installed",
-                where="crm_simulate",
-                remedy="Install Pacemaker's command line tools (Debian: pacemaker-cli-utils, RHEL: pacemaker-cli).",
-            )
+            remedy = "Install Pacemaker's command line tools (Debian: pacemaker-cli-utils, RHEL: pacemaker-cli)."
+            what = "Pacemaker's policy engine is not installed"
+            raise EnvironmentLacksError(what, where="crm_simulate", remedy=remedy)
         if why := too_many_copies(setup.pacemaker.root):
             remedy = "Lower clone-max or replicas to the number of copies that the nodes run."
             raise BadInputError("this CIB cannot be simulated", where=setup.where, why=why, remedy=remedy)
@@ -96,11 +90,7 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the node attributes that agents would set at run time.
-
-        ``state``: the node's element in the status. ``stale``: attributes to leave out, because the node's DRBD copy
-        is outdated. ``watched``: (attribute, node, value) from network monitoring.
-        """
+        """Set the attributes that agents set on a node: promotion scores except ``stale``, and ``watched``."""
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
         if attributes is None:
@@ -162,12 +152,10 @@ class PolicyEngine:
         # crm_simulate writes no graph if it refuses the CIB.
         if not graph.exists() or not out.exists() or document is None:
             crashed = done.status < 0 or "assert" in done.stderr.lower()
-            raise BadInputError(
-                f"Pacemaker's policy engine {'crashes' if crashed else 'refuses the configuration'}",
-                where=" ".join(words) or self._setup.where,
-                why=(done.stderr.strip() or done.stdout.strip())[-400:],
-                remedy="Try another release of it." if crashed else "strakes failover check DIR lists the mistakes.",
-            )
+            what = f"Pacemaker's policy engine {'crashes' if crashed else 'refuses the configuration'}"
+            why = (done.stderr.strip() or done.stdout.strip())[-400:]
+            remedy = "Try another release of it." if crashed else "strakes failover check DIR lists the mistakes."
+            raise BadInputError(what, where=" ".join(words) or self._setup.where, why=why, remedy=remedy)
         return document, out
 
 

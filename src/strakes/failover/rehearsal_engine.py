@@ -57,11 +57,11 @@ class FailureEngine:
         snapshot = self._engine.settled(self._engine.written(root), [])
         state = ClusterState(snapshot.file, self._places(snapshot))
         if not any(state.places.values()):
+            what, where = "no service runs completely, even without a failure", ", ".join(state.places)
+            why = "in each service, the policy engine leaves a resource stopped, unpromoted or on another node"
+            remedy = "strakes failover check DIR lists the mistakes of the configuration."
             raise BadInputError(
-                "no service runs completely, even without a failure",
-                where=", ".join(state.places) or "no target is a service that a node may run",
-                why="every service has a resource that is stopped, not promoted, or on another node than the others",
-                remedy="strakes failover check DIR lists the mistakes of the configuration.",
+                what, where=where or "no target is a service that a node may run", why=why, remedy=remedy
             )
         return state
 

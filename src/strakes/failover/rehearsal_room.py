@@ -194,9 +194,9 @@ class World:
     off: frozenset[str] = frozenset()
     stale: frozenset[tuple[str, str]] = frozenset()
     stuck: bool = False  # services move only after a person acts
-    apart: bool = False
-    frozen: bool = False  # DRBD has suspended all writes
-    paused: bool = False
+    apart: bool = False  # live nodes do not reach each other
+    frozen: bool = False  # DRBD has suspended all writes, or the lock manager grants no locks
+    paused: bool = False  # DRBD suspends writes until its fence-peer handler times out
     quorum: bool = True
 
     @property

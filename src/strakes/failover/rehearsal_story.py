@@ -43,7 +43,7 @@ class Policies:
         """Return the settings in the configuration files of a cluster."""
         cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
         device = quorum.one("device").one("net")
-        names = tuple(name for name in setup.node_names if name in cib.members_of_corosync or name not in cib.nodes)
+        names = setup.members
         two_node = quorum.get("two_node") in _ON if setup.corosync else len(names) == 2
         breaks_ties = quorum.get("auto_tie_breaker") in _ON
         tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
@@ -120,14 +120,17 @@ class Story:
         self.policies, self.times = Policies.of(setup), Times.of(setup, self.services)
         room = Room(self.cluster, Wiring.of(setup, self.cluster))
         state = self.engine.steady(self.policies.watched(room))
+        bound = [name for name, own in self.services.items() if all(map(setup.pacemaker.is_bound, own.parts))]
+        left = dict.fromkeys(bound, "it is bound to one node") if len(bound) < len(self.services) else {}
         idle = [name for name, place in state.places.items() if not place]
-        self.services = {name: own for name, own in self.services.items() if name not in idle}
-        targets = tuple(one for one in self.cluster.targets if one.name not in idle)
+        left |= dict.fromkeys(idle, "it does not work completely even without a failure")
+        self.services = {name: own for name, own in self.services.items() if name not in left}
+        targets = tuple(one for one in self.cluster.targets if one.name not in left)
         self.cluster = replace(self.cluster, targets=targets)
         self.first = World(replace(room, cluster=self.cluster), state)
         self.assumed = (
             *model.assumed,
-            *(f"{name} is left out: it does not work completely even without a failure" for name in idle),
+            *(f"{name} is left out: {why}" for name, why in left.items()),
         )
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
@@ -219,7 +222,7 @@ class Story:
         state = self.engine.after(world.state, self._event(world))
         world = replace(world, state=state, off=world.off | set(state.fenced))
         moved = [name for name, place in world.places.items() if place != before[name]]
-        wait = self.times.watch + self.times.stop(moved) + self.times.start(moved) if moved else NO_WAIT
+        wait = self.times.watch + self.times.start(moved, stop=True) if moved else NO_WAIT
         return world, Step(fenced=state.fenced, wait=wait)
 
     def _died(self, world: World, died: list[Node]) -> tuple[World, Step]:
@@ -249,18 +252,21 @@ class Story:
             said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
             gone = replace(state, places=_without(state.places, hit), fenced=tuple(sorted(hit)))
             return replace(world, state=gone, off=world.off | hit, stuck=True), Step(gone.fenced, tuple(said))
+        # The lock manager of GFS2 and OCFS2 grants no lock until the dead node is known to be off.
+        locked = self.policies.fencing and self.setup.mounts_on_both_nodes
         paused = self.policies.fencing and not sure and self._waits_for_peer(world, names)
         if paused:
             said.append(f"DRBD stops writing until fence-peer gives up after {self.policies.frozen_s:g} s")
         moved = [name for name, place in world.places.items() if not place]
         wait = NO_WAIT
-        if sure and quorum and (moved or self._waits_for_peer(world, names)):
+        if sure and quorum and (moved or locked or self._waits_for_peer(world, names)):
             wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
         elif paused:
             wait = Span(0.0, self.policies.frozen_s)
-        return replace(world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused), Step(
-            state.fenced, tuple(said), "" if self.policies.fencing else unproven, wait=wait
-        )
+        frozen = world.frozen or (locked and not sure)
+        return replace(
+            world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused, frozen=frozen
+        ), Step(state.fenced, tuple(said), "" if self.policies.fencing else unproven, wait=wait)
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
         return self.policies.frozen_without_peer and any(
@@ -316,15 +322,16 @@ class Story:
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
         waits = frozen and self.policies.frozen_without_peer
+        locked = self.setup.mounts_on_both_nodes
         if len(world.room.cluster.nodes) == 2:
             text = "neither node can power the other off"
         else:
             text = f"{', '.join(node.name for node in losers)} cannot be powered off"
-        text += ": DRBD stops all writing until a person acts" if waits else ""
+        text += ": DRBD stops all writing until a person acts" if waits else ": locks wait until a person acts" * locked
         if not self.policies.two_node:
             off = {node.name for node in losers}
             world = replace(world, state=replace(world.state, places=_without(world.state.places, off)))
-        return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
+        return replace(world, stuck=True, apart=True, frozen=waits or locked), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
         names = frozenset(node.name for node in losers)
@@ -411,17 +418,18 @@ class Story:
             world.state,
             self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
         )
-        said = ("the node cannot be powered off, so its services are not taken over",) if state.unclean else ()
+        unclean = sorted(set(state.unclean) - set(state.fenced))
+        said = (f"{', '.join(unclean)} cannot be powered off, so its services are not taken over",) if unclean else ()
         done = world.room.power_off(node)
         if place in state.fenced and done is not None and place not in done.dead:
             others = frozenset(other.name for other in self._standing(world) if other.name != place)
             return self._pretended(world, others, node, done)
-        wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.stop([target]) + self.times.start([target])
+        wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.start([target], stop=True)
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
-        return replace(
-            world, state=state, off=world.off | set(state.fenced), stuck=world.stuck or bool(state.unclean)
-        ), Step(state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait)
+        return replace(world, state=state, off=world.off | set(state.fenced), stuck=world.stuck or bool(unclean)), Step(
+            state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait
+        )
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
         place = world.state.places.get(part.target, "")

@@ -75,13 +75,11 @@ class Times:
         delay_s = self.delays_s.get(node, 0.0)
         return Span(delay_s, delay_s) + self.power_off
 
-    def start(self, targets: Iterable[str]) -> Span:
-        """Return the bounds of the start time of the slowest target."""
-        return max((self.starts.get(name, NO_WAIT) for name in targets), default=NO_WAIT)
-
-    def stop(self, targets: Iterable[str]) -> Span:
-        """Return the bounds of the stop time of the slowest target."""
-        return max((self.stops.get(name, NO_WAIT) for name in targets), default=NO_WAIT)
+    def start(self, targets: Iterable[str], *, stop: bool = False) -> Span:
+        """Return the bounds of the start time of the slowest target; with ``stop``, after the slowest stop."""
+        names = list(targets)
+        slowest = max((self.starts.get(name, NO_WAIT) for name in names), default=NO_WAIT)
+        return slowest + max((self.stops.get(name, NO_WAIT) for name in names if stop), default=NO_WAIT)
 
 
 def watches_network(service: Primitive) -> bool:

@@ -33,17 +33,10 @@ class Rehearsal:
 
 
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
-    """Rehearse each single failure. ``doubles``: also rehearse each pair of failures.
-
-    Failures after the time limit are left out. Raises EnvironmentLacksError without crm_simulate. Raises BadInputError
-    without a CIB or a working service.
-    """
+    """Return the results of every single failure, and with ``doubles`` of every pair. Raises BadInputError."""
     if setup.cib is None:
-        raise BadInputError(
-            "no Pacemaker configuration",
-            where=setup.where,
-            remedy="Give the cluster's CIB (cibadmin --query > pacemaker/cib.xml), or the crm or pcs commands.",
-        )
+        remedy = "Give the cluster's CIB (cibadmin --query > pacemaker/cib.xml), or the crm or pcs commands."
+        raise BadInputError("no Pacemaker configuration", where=setup.where, remedy=remedy)
     if not model_of(setup).services:
         return Rehearsal(setup.where, (), (), nothing=_NOTHING)
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:

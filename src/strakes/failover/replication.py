@@ -160,6 +160,5 @@ def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str
 
 def _device(text: str) -> str:
     words = text.split()
-    if "minor" in words[:-1]:
-        return f"/dev/drbd{words[words.index('minor') + 1]}"
-    return words[0] if words else ""
+    minor = f"/dev/drbd{words[words.index('minor') + 1]}" if "minor" in words[:-1] else ""
+    return minor or (words[0] if words else "")

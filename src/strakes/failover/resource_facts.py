@@ -7,21 +7,13 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
+from strakes.failover import rules_fencing_devices as power
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.cluster import is_address
 from strakes.failover.facts import Facts, Table, Thing, facts, yes
-from strakes.failover.known_options import advised_times, options_of
+from strakes.failover.known_options import advised_times, options_of, slip
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules_commands import enabled_units
-from strakes.failover.rules_fencing_devices import (
-    address_of,
-    devices_for,
-    is_bmc,
-    is_outlet,
-    plug_of,
-    pretends_because,
-    runners_of,
-)
 from strakes.failover.rules_possessions import units_of, volume_named
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
@@ -39,12 +31,14 @@ _UNMONITORED = (*_SBD, "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
-_CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
+# File systems that only one node may mount at a time. Without a type, it is usually one of these.
+_LOCAL = ("", "auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "ldiskfs", "lustre", "zfs", "jfs", "reiserfs", "f2fs")
 
 
 def needs_one_node(one: Primitive) -> bool:
-    """Return whether only one node at a time may run a resource, such as a mount."""
-    return (one.is_mount and one.values.get("fstype", "") not in _CLUSTER_FILE_SYSTEMS) or one.agent == "ZFS"
+    """Return whether a resource mounts a file system, or imports a ZFS pool, that only one node may use at a time."""
+    remote = re.match(r"[^/]+:", one.device) or "bind" in one.values.get("options", "")
+    return (one.is_mount and one.values.get("fstype", "") in _LOCAL and not remote) or one.agent == "ZFS"
 
 
 def resources(setup: Setup) -> Iterator[Thing]:
@@ -65,25 +59,25 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
         targets = cib.fences(one)
         hosts = one.agent in FOR_EVERY_NODE
         deduced: Table = {
-            "is a BMC": yes(is_bmc(one)),
-            "is an outlet": yes(is_outlet(one)),
+            "is a BMC": yes(power.is_bmc(one)),
+            "is an outlet": yes(power.is_outlet(one)),
             "is a reservation": yes(one.agent in _RESERVATIONS),
             "watches itself": yes(one.agent in _UNMONITORED),
-            "its address": address_of(one),
+            "its address": power.address_of(one),
             "its user": next((one.values[key] for key in _USERS if one.values.get(key)), ""),
             "its password": yes(any(one.values.get(key) for key in _PASSWORDS)),
             "is for every node": yes(not hosts and cib.fences_everybody(one)),
             "its nodes": targets,
             "its known nodes": {*targets} & {*setup.node_names, *cib.remote_nodes},
             "number of its nodes": str(0 if hosts else len(targets)),
-            "pretends": pretends_because(one)
+            "pretends": power.pretends_because(one)
             or "needs sbd, which has no watchdog" * (off and one.agent in _SBD)
             or next(_leaves_open(setup, one), ""),
             "is needed with others": yes(_helps(setup, one)),
-            "its runners": (runners := runners_of(setup, one)),
+            "its runners": (runners := power.runners_of(setup, one)),
             "number of its runners": str(len(runners)),
             "runs on its node": yes(set(targets) & set(runners)),
-            "is the only BMC": yes(is_bmc(one) and sum(map(is_bmc, cib.devices)) == 1),
+            "is the only BMC": yes(power.is_bmc(one) and sum(map(power.is_bmc, cib.devices)) == 1),
         }
         yield Thing(f"cib: {one.id}", _primitive(setup, one, deduced))
 
@@ -91,7 +85,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
 def _helps(setup: Setup, device: Primitive) -> bool:
     cib = setup.pacemaker
     return device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
-        any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)
+        any(not power.pretends_because(other) for other in power.devices_for(cib, node)) and cib.levels_of(node)
         for node in cib.fences(device)
     )
 
@@ -108,7 +102,7 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
     for name, text in setup.texts.items() if device.agent == "fence_mpath" else ():
         if file := re.fullmatch(r"(?:nodes/([^/]+)/)?etc/multipath\.conf", name):
             keys = set(re.findall(r"(?m)^\s*reservation_key\s+\"?(?:0x)?0*(\w+)", text))
-            wanted = plug_of(device, file[1]).removeprefix("0x").lstrip("0") if file[1] else ""
+            wanted = power.plug_of(device, file[1]).removeprefix("0x").lstrip("0") if file[1] else ""
             if not keys or (wanted and not keys & {wanted, "file"}):
                 yield f"needs reservation_key {wanted}, but {name} has {', '.join(sorted(keys)) or 'none'}"
 
@@ -126,18 +120,22 @@ def operations(setup: Setup) -> Iterator[Thing]:
                 "is of a promotable clone": yes(setup.pacemaker.promotable(one.clone)),
             }
             yield Thing(f"cib: {each.name} of {one.id}", facts(effective))
-    for block in setup.pacemaker.root.iter("operations"):
-        rows = [((op.get("name"), seconds(op.get("interval", "0"))), op) for op in block.iterfind("./op")]
-        keys = [key for key, _ in rows]
+    for element in (one for tag in ("primitive", "template") for one in setup.pacemaker.root.iter(tag)):
+        rows = [((op.get("name"), seconds(op.get("interval", "0"))), op) for op in element.iterfind("./operations/op")]
+        keys, agent = [key for key, _ in rows], f"{element.get('provider')}:{element.get('type')}"
+        of_agent = options_of(agent).keys() - options_of("operation").keys()
         for key, op in rows:
             written = {f"written {name}": text for name, text in op.attrib.items()}
-            yield Thing(f"cib: {op.get('id')}", facts(written, {"is given twice": yes(keys.count(key) > 1)}))
+            deduced = {"is given twice": yes(keys.count(key) > 1), "option of its agent": op.attrib.keys() & of_agent}
+            yield Thing(f"cib: {op.get('id')}", facts(written, deduced))
 
 
 def clones(setup: Setup) -> Iterator[Thing]:
     """Yield the meta attributes of each clone, and properties of its members."""
     cib = setup.pacemaker
-    hosts = {one.name: str(len(one.hosts)) for one in setup.drbd}
+    # A copy at another site is not in the cluster.
+    own = {*setup.node_names}
+    hosts = {r.name: str(len({one.name for one in r.hosts} & own) or len(r.hosts) or "") for r in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():
         members = [one for one in cib.primitives if one.clone == name]
@@ -150,7 +148,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
-            "is mounted on both nodes": yes(setup.mounts_on_both_nodes),
+            "is used on both nodes": yes(setup.writes_on_both_nodes),
             "number of nodes": str(len(cib.members_of_corosync)),
             "number of hosts": [hosts.get(one.values.get("drbd_resource", ""), "") for one in members],
             "has one promoted copy": yes(
@@ -171,7 +169,7 @@ def groups(setup: Setup) -> Iterator[Thing]:
         early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount and not sap]
         deduced: Table = {
             "addresses before mounts": dict.fromkeys(early),
-            "needs its order": yes(any(one.agent not in ADDRESSES for one in members)),
+            "needs its order": yes(len({one.agent for one in members}) > 1),
         }
         yield Thing(f"cib: {group.get('id')}", facts(meta, deduced))
 
@@ -227,6 +225,7 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
     locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") and not agents & {"lvmlockd", "clvm"}
     shared = one.is_mount and one.values.get("fstype") == "gfs2" and one.clone and "controld" not in agents
     words = [word for value in one.values.values() for word in re.split(r"[\s,;]+", value)]
+    kind, kinds = one.values.get("fstype", ""), options_of("file systems")
     ip = one.values.get("ip", "") if one.agent in ADDRESSES and not one.clone else ""
     mentioned = re.compile(rf"(?<![\w.:]){re.escape(ip)}(?![\w.:])")
     cards = [file for file in setup.texts if ip and _CARD_FILE.fullmatch(file) and mentioned.search(setup.bare(file))]
@@ -235,11 +234,12 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
         "lacks a lock manager": yes(locked or shared),
         "/var/lib/nfs is mounted": yes("/var/lib/nfs" in (other.values.get("directory") for other in setup.services)),
         "unstable disks": [word for word in words if _UNSTABLE.fullmatch(word)],
+        "misspelt file system": slip(kind, kinds) if one.is_mount and kind and kind not in kinds else "",
         "listed names that are no nodes": _strangers(setup, one),
         "contradiction": _contradiction(setup, one),
         "enabled units": [unit for unit in units_of(one) if unit in enabled_units(setup)],
         "cards with its address": cards,
-        "watched cluster addresses": [host for host in hosts if host.partition("@")[0] in _own_addresses(setup)],
+        "watched cluster addresses": hosts * ({host.partition("@")[0] for host in hosts} <= _own_addresses(setup)),
         "address problem": _address_problem(one),
     }
 
@@ -266,6 +266,9 @@ def _contradiction(setup: Setup, one: Primitive) -> Iterator[str]:
     instances = [other.values.get("InstanceName") for other in setup.services if other.agent == "SAPInstance"]
     if one.agent == "SAPStartSrv" and instances and name not in instances:
         yield f"no SAPInstance has InstanceName={name}"
+    profile = re.search(r"/([A-Z]\w\w)_\w+\d\d_[^/]*$", one.values.get("START_PROFILE", ""))
+    if profile and re.match("[A-Z]", name) and not name.startswith(f"{profile[1]}_"):
+        yield f"InstanceName is {name}, and START_PROFILE {profile[0][1:]}"
 
 
 def _own_addresses(setup: Setup) -> set[str]:
@@ -298,7 +301,7 @@ def _address_problem(one: Primitive) -> str:
     single = network.prefixlen >= found.max_prefixlen - 1
     if network.prefixlen == 0 or (not single and found.ip in (network[0], network[-1])):
         return f"{found} is the address of a network, or of all its hosts"
-    right = broadcast in ("+", "-", str(network.broadcast_address))
+    right = single or broadcast in ("+", "-", str(network.broadcast_address))
     return "" if right else f"broadcast={broadcast} is not the broadcast address of {network}"
 
 
@@ -308,7 +311,8 @@ def _operations(one: Primitive) -> dict[str, str | tuple[str, ...]]:
     found: dict[str, str | tuple[str, ...]] = {
         "is monitored": yes([each for each in running if each.role != "Stopped"]),
         "monitored roles": tuple(each.role or "Unpromoted" for each in running),
-        "monitor interval": tuple(f"{each.interval_s:g}" for each in one.operations if each.name == "monitor"),
+        "monitor interval": f"{min(each.interval_s for each in running):g}" if running else "",
+        "monitor intervals": tuple(f"{each.interval_s:g}" for each in running),
         "monitor time": tuple(f"{each.timeout_s:g}" for each in running),
         "promoted is monitored": "yes" if "Promoted" in roles else "no" if roles else "",
         "standby is monitored": "yes" if roles - {"Promoted"} else "no" if roles else "",

@@ -1,8 +1,4 @@
-"""Read the rules from the TOML files in ``rules``, and apply them to the configuration of a cluster.
-
-A rule has conditions on objects (``when``), relations between times (``limits``), or a function in the module
-``rules_FILE``.
-"""
+"""Read the rules from the TOML files in ``rules`` (docs/developers/add-a-rule.md), and apply them to a cluster."""
 
 from __future__ import annotations
 

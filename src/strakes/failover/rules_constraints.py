@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import product
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib import Cib
@@ -55,15 +56,17 @@ def locations(setup: Setup) -> Iterator[Thing]:
         rules = list(element.iter("rule"))
         tests = [part for rule in rules if score(rule.get("score", "0")) > 0 for part in rule.iterfind("./expression")]
         named = [part.get("value", "") for part in tests if part.get("attribute") == "#uname"]
+        named += [element.get("node", "")] * (score(element.get("score", "0")) >= 0)
         bans = [rule for rule in element.iterfind("./rule") if score(rule.get("score", "0")) == -_INFINITY]
+        of_times = [[one.tag == "date_expression" and one.get("operation") != "lt" for one in rule] for rule in bans]
         deduced = {
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
-            "names that are no nodes": [name for name in (element.get("node", ""), *named) if name not in nodes],
+            "names that are no nodes": [name for name in named if name not in nodes],
             "is the only exclusive location": yes(element.get("node") and exclusive.count(element.get("rsc")) == 1),
             "members of clones": sorted(cib.inside_clones & {element.get("rsc", "")}),
             "number of nodes": str(len(cib.members_of_corosync)),
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
-            "bans all nodes at times": "it bans all nodes at certain times" * any(map(_is_about_times, bans)),
+            "bans all nodes at times": "bans all nodes at certain times" * any(rule and all(rule) for rule in of_times),
         }
         # Pacemaker ignores expired constraints.
         own = dict(element.attrib) if element.get("id") in present else {}
@@ -75,10 +78,6 @@ def _bans_reached(rule: Xml.Element) -> bool:
         _WATCHED.fullmatch(test.get("attribute", "")) and (test.get("operation"), test.get("value")) in _REACHED
         for test in rule.iterfind("./expression")
     )
-
-
-def _is_about_times(rule: Xml.Element) -> bool:
-    return len(rule) > 0 and all(part.tag == "date_expression" and part.get("operation") != "lt" for part in rule)
 
 
 def orders(setup: Setup) -> Iterator[Thing]:
@@ -127,12 +126,16 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         one, other = ends = [cib.ties.members(name) for name in names]
         drbd, other_drbd = (any(part.is_drbd and not cib.is_stacked(part.clone) for part in end) for end in ends)
         stays, follows = _stickiness(cib, one), tie.resources[1][1] == "Promoted" and 0 < tie.score < _INFINITY
-        weak = f"has the score {tie.score:g} for the node of the promoted copy, and the stickiness {stays:g}"
+        weak = f"follows the promoted copy with {tie.score:g} and stays with {stays:g}"
+        names_of = ("\n".join(part.values.get("InstanceName", "") for part in end) for end in ends)
+        pairs_of = product(*(re.findall(r"(?m)^(\w+?)_(ERS|A?SCS)\d", text) for text in names_of))
+        locks = any(a[0] == b[0] and a[1] != b[1] and "ERS" in (a[1], b[1]) for a, b in pairs_of) and tie.score > 0
         deduced = {
             "places a copy": yes(tie.id in pairs and drbd and other and not other_drbd),
             "members of clones": sorted(cib.inside_clones & set(names)),
             "what is reversed": _misplaced(cib, tie, one, other),
-            "what is too weak": weak if follows and tie.score <= stays else "",
+            "what is wrong": [weak] * (follows and tie.score <= stays)
+            + ["keeps an ERS beside the locks it copies"] * locks,
         }
         yield Thing(f"cib: {tie.id}", facts(deduced))
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strakes.failover import rules_fencing_devices as power
 from strakes.failover.facts import shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
-from strakes.failover.rules_fencing_devices import delays_of, is_bmc, is_outlet, place_of_power, plug_of, runners_of
 from strakes.failover.setup import Setup
 
 # Minimum difference of two fencing delays, in seconds, that decides a fencing race.
 _LEAST_DELAY_S = 3.0
+_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Ids of machines are unique.
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
     """Find nodes without a power outlet, outlets of several nodes, and outlets named like another node."""
     for device in setup.pacemaker.devices:
-        plugs = {node: plug_of(device, node) for node in setup.pacemaker.fences(device)}
+        plugs = {node: power.plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]
-        if lacking and is_outlet(device):
+        if lacking and power.is_outlet(device):
             yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
-        mapped = is_outlet(device) or device.values.get("pcmk_host_map")
+        mapped = power.is_outlet(device) or device.values.get("pcmk_host_map")
         alike = [node for node, plug in plugs.items() if mapped and list(plugs.values()).count(plug) > 1]
         if alike and not lacking:
             yield f"cib: {device.id} has the same outlet for {' and '.join(alike)}"
@@ -38,18 +39,19 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
         nodes = setup.pacemaker.fences(device)
         own = {(key, value) for key, value in device.values.items() if not re.match("pcmk_|plug$|port$|delay$", key)}
         for node in nodes:
-            place = place_of_power(device, node)
-            if not is_bmc(device) and not is_outlet(device):
-                place = (device.agent, "" if setup.pacemaker.fences_everybody(device) else plug_of(device, node))
-            if place[0] and (place[-1] or (is_bmc(device) and len(nodes) == 1)):
-                rows.append(((" ".join(filter(None, place)), frozenset(own if len(place) == 2 else [])), node))
+            place = power.place_of_power(device, node)
+            if not power.is_bmc(device) and not power.is_outlet(device):
+                place = (device.agent, "" if setup.pacemaker.fences_everybody(device) else power.plug_of(device, node))
+            if place[0] and (place[-1] or (power.is_bmc(device) and len(nodes) == 1)):
+                local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
+                rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
         yield f"cib: {first} and {node} have the same BMC, outlet or machine: {key}"
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find clusters of two nodes that may fence each other at the same moment."""
-    delays = {node: least_s for node, (least_s, most_s) in delays_of(setup).items() if least_s == most_s}
+    """Find clusters of two nodes that may fence each other at the same moment, because their delays hardly differ."""
+    delays = {node: least_s for node, (least_s, most_s) in power.delays_of(setup).items() if least_s == most_s}
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
         yield f"cib: both nodes are fenced at the same moment ({each})"
@@ -59,7 +61,8 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
     """Find fencing devices that may run only on the node that they power off."""
     cib = setup.pacemaker
     for device in cib.devices:
-        banned = set(setup.node_names) - set(runners_of(setup, device))
+        banned = set(setup.node_names) - set(power.runners_of(setup, device))
+        # A device without a host list is skipped, because its node is unknown.
         known = device.agent in FOR_EVERY_NODE or not cib.fences_everybody(device) or banned >= set(setup.node_names)
         for victim in cib.fences(device) if known else ():
             others = set(setup.node_names) - {victim}
@@ -78,7 +81,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):
                     yield f"cib: level {index} of {node} names {name}, which does not power off this node"
-        if any(map(cib.levels_of, setup.node_names)) and not cib.levels_of(node):
+        if not cib.levels_of(node) and len(power.devices_for(cib, node)) > 1 and any(map(cib.levels_of, setup.members)):
             yield f"cib: node {node} has no fencing level, but other nodes have levels"
     yield from _levels_of_nobody(setup)
 
@@ -99,13 +102,13 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
 def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
     """Find fencing levels that switch off only some outlets of a node, or an outlet twice."""
     cib = setup.pacemaker
-    outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
+    outlets = {device.id: device for device in filter(power.is_outlet, cib.devices)}
     for node in setup.node_names:
         own = {name for name, device in outlets.items() if node in cib.fences(device)}
         for index, names in enumerate(cib.levels_of(node) or [(name,) for name in sorted(own)], 1):
             present = own & set(names)
             if len(own) > 1 and present and present != own and all(name in outlets for name in names):
                 yield f"cib: level {index} of {node} switches {', '.join(sorted(present))} of {len(own)} outlets"
-            places = [place_of_power(outlets[name], node) for name in sorted(present)]
+            places = [power.place_of_power(outlets[name], node) for name in sorted(present)]
             for place in sorted({one for one in places if one[0] and one[-1] and places.count(one) > 1}):
                 yield f"cib: level {index} of {node} switches outlet {place[-1]} of {place[0]} twice"

@@ -95,7 +95,9 @@ def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
     cib, delays = setup.pacemaker, dict[str, tuple[float, float]]()
     for node in setup.node_names if not (decides_by_priority(setup) or any(tie_breakers(setup))) else ():
         if devices_for(cib, node):
-            devices = _first_level(cib, node)
+            devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
+            levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
+            devices = next(filter(None, levels), []) if levels else devices
             least_s = max((cib.delay_s(device, node) for device in devices), default=0.0)
             # The delay is random between pcmk_delay_base and pcmk_delay_max.
             delays[node] = least_s, max([least_s, *(seconds(one.values.get("pcmk_delay_max", "")) for one in devices)])
@@ -107,9 +109,3 @@ def tie_breakers(setup: Setup) -> Iterator[bool]:
     yield bool(setup.corosync.one("quorum").all("device"))
     yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
-
-
-def _first_level(cib: Cib, node: str) -> list[Primitive]:
-    devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
-    levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
-    return next(filter(None, levels), []) if levels else devices

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from strakes.failover.blocks import Block
 from strakes.failover.cluster import is_address, read_address
 from strakes.failover.facts import shared
+from strakes.failover.replication import Resource
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of
 from strakes.failover.setup import LINKS, Setup, hosts_of, links_of, name_of, nodes_of
@@ -36,8 +37,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
         for net, times in Counter(link[node] for link in links if node in link).items():
             if times > 1:
                 yield f"corosync.conf: {times} links of {node} are in {net}"
-    if len({tuple(links_of(node)) for node in nodes_of(setup)}) > 1:
-        yield "corosync.conf: the nodes do not have the same links"
+    yield from _alike(setup)
     for number, link in enumerate(links):
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
@@ -46,6 +46,18 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
         one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
             yield f"corosync.conf: ring{number}_addr is in {' and '.join(nets)}"
+
+
+def _alike(setup: Setup) -> Iterator[str]:
+    if len({tuple(links_of(node)) for node in nodes_of(setup)}) > 1:
+        yield "corosync.conf: the nodes do not have the same links"
+    totem = setup.corosync.one("totem")
+    given = {one.get("linknumber", "0"): one.get("mcastport") for one in totem.all("interface")}
+    # The links of knet use the ports 5405, 5406 and so on.
+    used = {str(number) for node in nodes_of(setup) for number in links_of(node)}
+    ports = [(given.get(number) or str(5405 + int(number)), number) for number in sorted(used)]
+    for port, one, other in shared(ports) if totem.get("transport", "knet") == "knet" else ():
+        yield f"corosync.conf: links {one} and {other} have port {port}"
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
@@ -67,8 +79,10 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
 
 def _wrong_ids(setup: Setup) -> Iterator[str]:
     ids = [node.get("nodeid") for node in nodes_of(setup)]
-    # Corosync 2 derives missing ids from IPv4 addresses.
-    if "" in ids and setup.corosync.one("totem").get("transport", "knet") == "knet":
+    # Without knet (Corosync 2), missing ids are derived from IPv4 addresses.
+    totem = setup.corosync.one("totem")
+    old = any(one.get("bindnetaddr") or one.get("mcastaddr") for one in totem.all("interface"))
+    if "" in ids and totem.get("transport", "knet") == "knet" and not old:
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
         yield "corosync.conf: nodeid 0 is reserved"
@@ -77,8 +91,10 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
 
 
 def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
-    """Find nodes with a wrong id, and differences between the nodes of Pacemaker and of corosync.conf."""
+    """Find nodes with a wrong id, and nodes whose name or id differs between Pacemaker, corosync.conf and DRBD."""
     ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup)}
+    for name, hosts in ((one.name, _foreign_hosts(setup, one)) for one in setup.drbd):
+        yield from [f"drbd: {name} is on {' and '.join(hosts)}, but no node has one of these names"] if hosts else []
     yield from _wrong_ids(setup)
     if "" in ids or not ids or not setup.cib:
         return
@@ -91,6 +107,13 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
         name, given = node.get("uname", ""), node.get("id", "")
         if node.get("type", "member") != "remote" and given.isdecimal() and ids.get(name) not in (given, "", None):
             yield f"cib: {name} has the id {given}, nodeid {ids[name]} in corosync.conf"
+
+
+def _foreign_hosts(setup: Setup, one: Resource) -> list[str]:
+    known = {name.partition(".")[0].lower() for name in setup.node_names if not setup.nodes_assumed}
+    names = {host.name.partition(".")[0].lower(): host.name for host in one.hosts}
+    stacked = one.block.all("stacked-on-top-of")
+    return list(names.values()) if known and not stacked and not known & names.keys() else []
 
 
 def quorum_device_wrong(setup: Setup) -> Iterator[str]:
@@ -114,6 +137,8 @@ def quorum_device_wrong(setup: Setup) -> Iterator[str]:
 def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
     net, nodes = device.one("net"), nodes_of(setup)
     host, algorithm, tie = net.get("host"), net.get("algorithm", "ffsplit"), net.get("tie_breaker", "lowest")
+    if any(links_of(node) and 0 not in links_of(node) for node in nodes):
+        yield "corosync.conf: a node has no ring0_addr, which corosync-qdevice needs"
     described = setup.cluster.nodes if setup.cluster else ()
     taken = own | {text for node in described for text in (*node.addresses.values(), node.bmc.address)}
     if not host or host in taken or host.startswith("127.") or host in ("localhost", "::1"):
@@ -134,15 +159,16 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
         name = name_of(node) or f"node {node.get('nodeid')}"
         yield from ((address, name, f"ring{number}_addr of {name}") for number, address in links_of(node).items())
     for resource, host in ((one, side) for one in setup.drbd for side in one.hosts):
+        # A host that no node has may be any node with another name.
+        name = f"node {host.name}" if _foreign_hosts(setup, resource) else host.name
         for given in host.addresses:
             address = re.sub(r":\d+$", "", given.split()[-1] if given.split() else "").strip("[]")
-            yield address, host.name, f"the address of {resource.name} on {host.name}"
+            yield address, name, f"the address of {resource.name} on {host.name}"
     yield setup.corosync.one("quorum").one("device").one("net").get("host"), "quorum host", "the quorum device"
     for described in setup.cluster.nodes if setup.cluster else ():
         for address in described.addresses.values():
             yield address, described.name, f"{described.name} of cluster.toml"
-    for device in setup.devices:
-        yield address_of(device), "power", device.id
+    yield from ((address_of(device), "power", device.id) for device in setup.devices)
     for service in setup.services:
         if service.agent in (*ADDRESSES, "remote"):
             address = service.values.get("ip") or service.values.get("server", "")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from strakes.failover.cib_values import read_table
-from strakes.failover.facts import Thing, facts, yes
+from strakes.failover.facts import Thing, facts, shared, yes
 from strakes.failover.rules_commands import commands_run
 from strakes.failover.rules_possessions import volume_named
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, files_of_nodes
 
 
 def _rejects_all(text: str) -> bool:
@@ -56,7 +56,44 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
             yield f"multipath.conf: blacklist has {word}"
 
 
-_Row = tuple[str, str, str]  # (section, name, value) of a setting
+def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
+    """Find files that must be equal on all nodes, but differ or are missing, and names of nodes that must differ."""
+    views, members = files_of_nodes(setup), set(setup.members)
+    own = [node for node in views if node]
+    nodes = own if members <= {*own} else ["", *own]
+    for file in sorted({name for node in nodes for name in views[node]}) if own else ():
+        yield from _differing(file, {node: views[node][file] for node in nodes if file in views[node]})
+        texts = "\n".join(views[node].get(file, "") for node in nodes)
+        for node in (node for node in own if node in members and file not in views[node]):
+            named = rf"etc/(corosync/corosync\.conf|\w+/sbd)$|^\s*on\s+{re.escape(node)}\b"
+            yield from [f"{file} is missing on {node}"] if re.search(named, f"{file}\n{texts}", re.M) else []
+    for file in ("etc/iscsi/initiatorname.iscsi", "etc/hostname", "etc/hostid", "etc/nvme/hostnqn"):
+        names = [(setup.bare(f"nodes/{node}/{file}").strip(), node) for node in own]
+        # Bytes of a host id that are no characters are lost.
+        yield from (f"{file} is the same on {a} and {b}" for name, a, b in shared(names) if name.strip("\ufffd"))
+
+
+def _differing(file: str, texts: Mapping[str, str]) -> Iterator[str]:
+    rows = {node: _compared(file, text) for node, text in texts.items()}
+    first, *others = rows
+    for other in (node for node in others if rows[node] != rows[first]):
+        changed = {re.split(r"[^\w.-]", line)[0] for line in {*rows[first]} ^ {*rows[other]} if "key" not in file}
+        names = f": {', '.join(sorted(changed))}" if changed else ""
+        yield f"{file} differs between {first or 'other nodes'} and {other}{names}"
+
+
+def _compared(file: str, text: str) -> list[str]:
+    for pattern, wanted in read_table("options/equal_files").items():
+        if re.fullmatch(f"etc/({pattern})", file):
+            words = (line.split() for line in re.split("[\n{};]", re.sub("#.*|[\"']", "", text)))
+            plain = (re.sub(" ?([:=]) ?", r"\1", " ".join(each)) for each in words)
+            # Without a node list, each node has its own id in the section totem.
+            kept = (line for line in plain if line and ("nodelist" in text or not line.startswith("nodeid:")))
+            return [line for line in kept if re.fullmatch(wanted, line)]
+    return []
+
+
+_Row = tuple[str, str, str]  # A setting: section, name, value.
 
 
 @dataclass(frozen=True)

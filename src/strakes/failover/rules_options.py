@@ -167,13 +167,3 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
             if name:
                 first, other = ("..." if is_secret(name, value) else value for value in values)
                 yield f"{where} has {name}={first} and {other}"
-
-
-def deprecated(setup: Setup) -> Iterator[str]:
-    """Find agents, properties, parameters and elements that newer releases replace."""
-    cib, old = setup.pacemaker, known_options.newer_names()
-    named = [("the cluster", name) for name in cib.properties]
-    named += [(element.get("id", ""), element.tag) for element in cib.root.iter("master")]
-    for one in cib.primitives:
-        named += [(one.id, kind) for kind in (one.standard, f"{one.provider}:{one.agent}", *one.values)]
-    yield from (f"cib: {place} has {name}, which is now {old[name]}" for place, name in named if name in old)

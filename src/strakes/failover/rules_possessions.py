@@ -57,9 +57,8 @@ class Possessions:
         if source and (one_name(source) in self.disks or source.split("/", maxsplit=1)[0] in self.pools):
             return True
         below = [f"{path.rstrip('/')}/" for path in (place, source) if path.startswith("/") and path != "/"]
-        return source.startswith("/dev/drbd") or any(
-            path.startswith(f"{own}/") or f"{own}/".startswith(path) for path in below for own in self.places
-        )
+        own = tuple(f"{one}/" for one in self.places)
+        return source.startswith("/dev/drbd") or any(path.startswith(own) for path in below)
 
     def is_touched_by(self, words: Sequence[str]) -> bool:
         """Return whether a command uses or changes anything that belongs to the cluster."""

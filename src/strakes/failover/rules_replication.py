@@ -104,5 +104,6 @@ def _without_promotion(cib: Cib) -> Iterator[str]:
     promoted |= {(clone, one) for (clone, role), one in ends if role == "Unpromoted"}
     for order in cib.orders:
         starts = order.mandatory and (order.first_action, order.then_action) == ("start", "start")
+        starts = starts and order.then not in cib.clones
         if starts and cib.promotable(order.first) and (order.first, order.then) not in promoted:
             yield f"cib: {order.id} orders {order.then} after the start of {order.first}, not after its promotion"

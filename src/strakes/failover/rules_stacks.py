@@ -28,8 +28,11 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 
 
 def _named(one: Primitive) -> Iterator[str]:
-    for value in one.values.values():
-        yield f"{one_name(value.rstrip('/'))}/"
+    for name, value in one.values.items():
+        # A name without a slash may be a pool, or the name of anything else.
+        if "/" in value or name in ("device", "dataset", "pool", "target"):
+            yield f"{one_name(value.rstrip('/'))}/"
+    # A SAP instance is called SID_INSTANCE_HOST.
     yield "/usr/sap/{}/{}/".format(*[*one.values.get("InstanceName", "").split("_"), "", ""][:2])
 
 

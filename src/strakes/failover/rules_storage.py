@@ -13,17 +13,21 @@ from strakes.failover.cluster import is_address
 from strakes.failover.facts import shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.resource_facts import ADDRESSES
+from strakes.failover.resource_facts import ADDRESSES, needs_one_node
 from strakes.failover.rules_commands import commands_run, enabled_units
 from strakes.failover.rules_possessions import Possessions, possessions_of
 from strakes.failover.rules_stacks import needs_of, provided_by, users
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
+# Units that provide disks, or that mounts need.
+_PROVIDERS = re.compile("iscsi|multipath|lvm|vdo|rpc|zfs|drbd|dlm|o2cb|autofs|network|nfs-c|gluster|open-?afs|md|crypt")
 _SERVERS = ("nfsserver", "apache", "nginx", "mysql", "mariadb", "pgsql", "oracle", "db2", "tomcat", "named", "postfix")
 # Parameters with an IP address that another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
-# Parameters with a data directory.
+# Disks by the name of their group, array or pool. A UUID does not tell it.
+_NAMED = re.compile("(?!-|(UUID|LABEL)=|/dev/(disk/|dm-)|/(?!dev/)|[^/]+:).")
+# Parameters of agents with a data directory.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 
 
@@ -35,8 +39,9 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
             yield f"cib: {user.id} does not wait for {base.id}"
     for members in cib.groups.values():
         for earlier, later in combinations(members, 2):
-            server = earlier.agent in _SERVERS or earlier.standard in _UNITS
-            if server and later.is_mount:
+            server = earlier.agent in _SERVERS or (earlier.standard in _UNITS and not _PROVIDERS.search(earlier.agent))
+            first = not any(one.is_mount for one in members[: members.index(earlier)])
+            if server and later.is_mount and first:
                 yield f"cib: {earlier.id} starts before {later.id} is mounted"
             if (earlier.agent, later.agent) == ("SAPInstance", "SAPStartSrv"):
                 yield f"cib: {earlier.id} starts before its start service {later.id}"
@@ -50,7 +55,7 @@ def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
         for giver, one in combinations(members, 2):
             idle = giver.id not in used and not giver.is_mount and provided_by(giver)
             disk = one.values.get("encrypted_dev") or (one.device if one.uses_disk else "")
-            if idle and disk and one.id not in based:
+            if idle and _NAMED.match(disk) and one.id not in based:
                 yield f"cib: {giver.id} provides {provided_by(giver)[0].rstrip('/')}, and {one.id} uses {disk}"
     others = [given for one in cib.services if not one.is_mount for given in provided_by(one)]
     array, pool = any(given.startswith("/dev/md") for given in others), any(given[0] != "/" for given in others)
@@ -64,7 +69,7 @@ def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
 def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
     known = options_of(f"{one.provider}:{one.agent}")
     names = [name for name, option in known.items() if option.unique] if known else ["iqn", "dataset"]
-    if one.uses_disk and "bind" not in one.values.get("options", ""):
+    if (needs_one_node(one) or one.agent == "iSCSILogicalUnit") and "subvol" not in one.values.get("options", ""):
         yield "device", one.device
     if one.is_mount:
         yield "directory", one.mount_point
@@ -80,18 +85,22 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def _never_together(cib: Cib, *resources: str) -> bool:
-    names = [{one.id, one.group, one.clone} - {""} for one in cib.primitives if one.id in resources]
+    parts = [one for one in cib.primitives if one.id in resources]
+    names = [{one.id, one.group, one.clone} - {""} for one in parts]
+    if cib.nodes and set(cib.nodes) == {node for one in parts for node in cib.banned.get(one.id, ())}:
+        return True
     for tie in cib.colocations:
         ends = [name for name, _ in tie.resources]
         if tie.score == -math.inf and all(any(end in own for end in ends) for own in names):
             return True
-    sites = list[set[tuple[str, str]]]()
+    # The values of other attributes of nodes are unknown: rules with different values are for different nodes.
+    sites = list[set[tuple[str, ...]]]()
     for own in names:
         places = [one for one in cib.root.iter("rsc_location") if one.get("rsc") in own]
         rules = [rule for one in places for rule in one.iter("rule") if score(rule.get("score", "")) == -math.inf]
-        tests = [rule[0] for rule in rules if len(rule) == 1 and rule[0].get("operation") == "ne"]
-        sites.append({(test.get("attribute", ""), test.get("value", "")) for test in tests})
-    return any(key == attribute and value != site for key, value in sites[0] for attribute, site in sites[-1])
+        tests = [rule[0].attrib for rule in rules if len(rule) == 1 and rule[0].get("attribute") != "#uname"]
+        sites.append({tuple(test.get(key, "") for key in ("attribute", "operation", "value")) for test in tests})
+    return any(one[:2] == other[:2] and one[2] != other[2] for one in sites[0] for other in sites[-1])
 
 
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
@@ -153,10 +162,14 @@ def _held(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
-    """Find IP addresses in parameters without an IPaddr2 resource."""
-    known = {one.values.get("ip", "") for one in setup.services if one.agent in ADDRESSES}
+    """Find IP addresses in parameters that no IPaddr2 resource brings up."""
+    # Agents of clouds bring up addresses, too.
+    movers = [one.values for one in setup.services if one.agent not in ("portblock", "remote")]
+    known = {values.get(key, "") for values in movers for key in ("ip", "address", "alias_ip", "secondary_private_ip")}
+    known -= {""}
     for one in setup.services if known else ():
-        for name, address in _held(one) if one.agent not in ADDRESSES else ():
+        held = _held(one) if options_of(f"{one.provider}:{one.agent}") and one.agent not in ADDRESSES else ()
+        for name, address in held:
             anywhere = address in ("0.0.0.0", "::", "[::]")
             if is_address(address) and not anywhere and address not in known:
                 yield f"cib: {one.id} has {name}={address}, which no IPaddr2 resource has"
@@ -224,18 +237,20 @@ def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
 def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
     """Find exports, pool imports and file servers that use the cluster's storage without Pacemaker."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
-    for file in (name for name in setup.texts if name.startswith("etc/exports")):
+    agents = {one.agent for one in setup.services}
+    # Without resources exportfs, an NFS server of the cluster exports what the files list.
+    own = "exportfs" in agents or not agents & {"nfsserver", "nfs-server", "nfs-kernel-server"}
+    for file in (name for name in setup.texts if own and name.startswith("etc/exports")):
         for line in setup.bare(file).splitlines():
             if line.split() and owned.takes("", line.split()[0]):
                 yield f"{file.removeprefix('etc/')}: {line.split()[0]}"
     servers = enabled & {"nfs-server.service", "nfs-kernel-server.service", "smb.service", "zfs-share.service"}
-    managed = {one.agent for one in setup.services} & {"nfsserver", "nfs-server", "nfs-kernel-server", "Samba", "smb"}
+    managed = agents & {"nfsserver", "nfs-server", "nfs-kernel-server", "Samba", "smb"}
     if owned.pools and servers and not managed:
-        pools = ", ".join(sorted(owned.pools))
-        yield f"systemd: {', '.join(sorted(servers))} starts at boot, but the cluster moves the pool {pools}"
+        what, pools = (", ".join(sorted(names)) for names in (servers, owned.pools))
+        yield f"systemd: {what} starts at boot, but the cluster moves the pool {pools}"
     imported = re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))
-    for pool in sorted(owned.pools & set(imported)):
-        yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
+    yield from (f"default/zfs: ZFS_POOL_IMPORT={pool}" for pool in sorted(owned.pools & set(imported)))
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:

@@ -95,6 +95,11 @@ class Setup:
         """Return whether a resource mounts a file system (GFS2, OCFS2) on several nodes at the same time."""
         return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in self.services)
 
+    @property
+    def writes_on_both_nodes(self) -> bool:
+        """Return whether several nodes may write to one disk: with a cluster file system, or to migrate a machine."""
+        return self.mounts_on_both_nodes or any(one.agent in ("VirtualDomain", "Xen") for one in self.services)
+
     def bare(self, name: str, marks: str = "#") -> str:
         """Return the text of a file without comments. ``marks``: characters that begin a comment."""
         return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
@@ -143,6 +148,12 @@ class Setup:
         named = [node.get("name") for node in nodes_of(self)]
         return tuple(dict.fromkeys(name for name in (*(self.cib.nodes if self.cib else ()), *named) if name))
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Return the names of the nodes that run Corosync: all but remote nodes."""
+        remote = set(self.cib.nodes) - set(self.cib.members_of_corosync) if self.cib else set[str]()
+        return tuple(name for name in self.node_names if name not in remote)
+
     @cached_property
     def parts(self) -> frozenset[str]:
         """Return the names of the configured parts, such as "pacemaker" if there is a CIB."""
@@ -190,15 +201,21 @@ def hosts_of(setup: Setup) -> dict[str, str]:
     return found
 
 
-def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> configuration in which the files below nodes/NODE replace common files."""
-    own = dict[str, dict[str, str]]()
+def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
+    """Return node -> path -> text. The files below nodes/NODE replace the common files, which "" has alone."""
+    common = {name: text for name, text in setup.texts.items() if not name.startswith("nodes/")}
+    found = {"": common}
     for name, text in setup.texts.items():
         if name.startswith("nodes/"):
             _, node, file = name.split("/", 2)
-            own.setdefault(node, {})[file] = text
-    common = {name: text for name, text in setup.texts.items() if not name.startswith("nodes/")}
-    views = {node: setup_of(setup.where, setup.root, common | files, setup.cluster) for node, files in own.items()}
+            found.setdefault(node, dict(common))[file] = text
+    return found
+
+
+def views_of_nodes(setup: Setup) -> dict[str, Setup]:
+    """Return node -> configuration of the node, for nodes with files of their own."""
+    own = [(node, files) for node, files in files_of_nodes(setup).items() if node]
+    views = {node: setup_of(setup.where, setup.root, files, setup.cluster) for node, files in own}
     return {node: replace(view, behaviour=setup.behaviour) for node, view in views.items()}
 
 
@@ -221,14 +238,10 @@ def _read_plan(directory: Path) -> Setup:
         texts = _sources(sorted(near)[:_MOST_FILES]) | texts
     if not any(name.startswith(_SOURCES) for name in texts):
         inner = sorted(path.name for path in directory.glob("*/"))[:5]
-        raise BadInputError(
-            "this directory has no cluster configuration",
-            where=str(directory),
-            why="it contains no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources",
-            remedy=f"Give one of the subdirectories: {', '.join(inner)}."
-            if inner
-            else "Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan.",
-        )
+        why = "it contains no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources"
+        remedy = "Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan."
+        remedy = f"Give one of the subdirectories: {', '.join(inner)}." if inner else remedy
+        raise BadInputError("this directory has no cluster configuration", where=str(directory), why=why, remedy=remedy)
     cluster = None
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
@@ -254,20 +267,14 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
     """Read the configuration of the running cluster. Raises EnvironmentLacksError if this machine is not a node."""
     texts = _read_texts(root, planned=False)
     if "etc/corosync/corosync.conf" not in texts:
-        raise EnvironmentLacksError(
-            "this machine is not a node of a cluster",
-            where=str(root / "etc/corosync/corosync.conf"),
-            why="the file does not exist",
-            remedy="Run this command on a node, or check a plan: strakes failover check DIR",
-        )
+        what, file = "this machine is not a node of a cluster", str(root / "etc/corosync/corosync.conf")
+        remedy = "Run this command on a node, or check a plan: strakes failover check DIR"
+        raise EnvironmentLacksError(what, where=file, why="the file does not exist", remedy=remedy)
     asked = runner(["cibadmin", "--query"], 30.0)
     if asked.status != 0:
-        raise EnvironmentLacksError(
-            "Pacemaker does not answer",
-            where="cibadmin --query",
-            why=asked.stderr.strip() or f"exit status {asked.status}",
-            remedy="Start Pacemaker (systemctl start pacemaker), or check a plan: strakes failover check DIR",
-        )
+        why = asked.stderr.strip() or f"exit status {asked.status}"
+        remedy = "Start Pacemaker (systemctl start pacemaker), or check a plan: strakes failover check DIR"
+        raise EnvironmentLacksError("Pacemaker does not answer", where="cibadmin --query", why=why, remedy=remedy)
     return setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_states(runner)}, None)
 
 
@@ -325,7 +332,8 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)
+            # A user of Pacemaker may lack access to files with network keys, so such a file is skipped.
+            kept = isinstance(error.__cause__, PermissionError) and _WITH_SECRETS.fullmatch(name)
             if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
             continue
@@ -371,18 +379,9 @@ def _files_of_nodes(root: Path) -> Iterator[Path]:
         raise BadInputError("this is not a configuration", where=str(root / "nodes"), why=why)
 
 
-def holds_secrets(name: str) -> bool:
-    """Return whether a file configures network cards and may contain passwords or keys."""
-    return bool(_WITH_SECRETS.fullmatch(name))
-
-
 def without_secrets(name: str, text: str) -> str:
-    """Return the text of a file without lines that contain passwords or keys of networks.
-
-    >>> without_secrets("etc/netplan/1.yaml", "password: x\\naddresses: []")
-    '\\naddresses: []'
-    """
-    return _SECRETS.sub("", text) if holds_secrets(name) else text
+    """Return the text of a file without lines that hold passwords or keys of networks."""
+    return _SECRETS.sub("", text) if _WITH_SECRETS.fullmatch(name) else text
 
 
 def switched_on(root: Path) -> dict[str, str]:

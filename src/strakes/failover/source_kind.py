@@ -48,12 +48,15 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
     if not builder.node_names:
-        builder.nodes_assumed = True
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
+        listed = re.findall(r"(?m)^\s*name:\s*(\S+)", texts.get(COROSYNC, ""))
+        builder.nodes_assumed = not listed
+        fenced = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', builder.text)
         named = (
-            re.findall(r"(?m)^\s*name:\s*(\S+)", texts.get(COROSYNC, ""))
+            listed
             or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
-            or _fenced_nodes(builder.text)
+            or [re.split("[:=]", word)[0] for value in fenced for word in re.split(r"[\s,;]+", value) if word]
+            or re.findall(r'<fencing-level [^>]*target="([^"]*)"', builder.text)
             or re.findall(r'<rsc_location [^>]*node="([^"]*)"', builder.text)
         )
         for name in dict.fromkeys(named or ("node1", "node2")):
@@ -61,13 +64,7 @@ def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
     return builder
 
 
-def _fenced_nodes(cib: str) -> list[str]:
-    named = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', cib)
-    levels = re.findall(r'<fencing-level [^>]*target="([^"]*)"', cib)
-    return [re.split("[:=]", word)[0] for value in named for word in re.split(r"[\s,;]+", value) if word] + levels
-
-
-# Heartbeat without Pacemaker has no operations, so good values are assumed.
+# Heartbeat without Pacemaker has no monitors and time-outs. These settings prevent findings about missing ones.
 _MONITOR = "op monitor interval=20s timeout=60s"
 _OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("start", "stop", "promote", "demote"))])
 

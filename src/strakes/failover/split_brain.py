@@ -52,9 +52,7 @@ def judge(
 ) -> SplitBrainJudgement:
     """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: node that serves now.
 
-    Evidence of split brain is one of four things. Two nodes wrote in the same term. A copy has a record of an older
-    term after one of a newer term. A node answered a request in an older term, although a newer term had begun before
-    the request. Two copies have different acknowledged records after the last common record.
+    A copy that ends early is only outdated, and records at the end without acknowledgements are harmless.
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}

@@ -114,11 +114,7 @@ class _Wait(NamedTuple):
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the effect of a fault on one client, from its longest wait after the fault.
-
-    A pending operation waits until the end of the recording. If this is the longest wait, the client is affected or
-    undecided.
-    """
+    """Return the effect of a fault on one client. If its longest wait is pending at the end, it is not unaffected."""
     return _outage(client, operations, _waits_of(operations), fault_s)
 
 
@@ -149,11 +145,7 @@ def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return the outage of each client. ``moments``: other observed events.
-
-    A client whose records end at the fault has an endless outage, if other clients continue. If the records end
-    later, the outage is undecided.
-    """
+    """Return the outage of each client; without an end if its records end at the fault. ``moments``: other events."""
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
     ends = {client: max((one.ended_s for one in _done(own)), default=fault_s) for client, own in clients.items()}
@@ -204,7 +196,8 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     if not far:
         return failed, True
     longest = max(far, key=lambda wait: wait.asking_s)
-    episode = dict.fromkeys(wait for wait in far if _gap_s(wait, longest) <= longest.asking_s)
+    near_s = longest.ended_s + longest.asking_s, longest.ended_s - 2 * longest.asking_s
+    episode = [wait for wait in far if wait.ended_s - wait.asking_s <= near_s[0] and wait.ended_s >= near_s[1]]
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
         # Long waits that recur are judged only after two periods.
@@ -224,23 +217,17 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # Fisher's method combines the p-values of the duration and of the distance from the fault.
-        chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
+        # Combine the p-values of the wait's length and its distance from the fault, with Fisher's method if it is late.
+        chance = min(1.0, share) * length
+        chance *= 1.0 if late_s <= _SOON_S else 1 - math.log(chance or 1.0)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True
     return failed, bool(failed) or (len(others) >= _ENOUGH and chance >= _LIKELY)
 
 
-def _gap_s(wait: _Wait, other: _Wait) -> float:
-    return max(wait.ended_s - wait.asking_s - other.ended_s, other.ended_s - other.asking_s - wait.ended_s)
-
-
 def _chance(longest_s: float, others_s: Sequence[float]) -> float:
-    """Return the p-value of the longest wait under the distribution of the other waits.
-
-    With a power-law tail, the rank-weighted log ratios of consecutive order statistics are exponential (Renyi 1953;
-    Hill 1975). The result is the minimum over several lengths of the tail.
-    """
+    # Long waits mostly have a power-law tail. Then the rank-weighted log ratios of consecutive order statistics are
+    # exponential (Renyi 1953; Hill 1975). The start of the tail is unknown, so several numbers of them are tried.
     falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
     own = math.log(max(longest_s, 1e-6) / falling[0])
     if own <= 0:
@@ -248,12 +235,6 @@ def _chance(longest_s: float, others_s: Sequence[float]) -> float:
     spacings = [rank * math.log(longer / shorter) for rank, (longer, shorter) in enumerate(pairwise(falling), 1)]
     sums = list(accumulate(spacings))
     return min((1 + own / max(sums[reach - 1], 1e-9)) ** -reach for reach in _REACHES if reach <= len(sums))
-
-
-def _both(first: float, second: float) -> float:
-    """Return the combined p-value of two independent tests (Fisher 1932)."""
-    product = first * second
-    return product * (1 - math.log(product)) if product else 0.0
 
 
 def _standing_apart(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wait]:

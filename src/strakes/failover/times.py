@@ -173,6 +173,9 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
         grows = more > 0 and coefficient_s is not None
         text = f"token_coefficient={totem.get('token_coefficient')}" if grows else "consensus"
         yield "consensus", Amount("", "corosync.conf", text, 1.2 * base_s, written=grows)
+    if setup.sbd and not setup.sbd.get("SBD_DEVICE") and setup.corosync.one("quorum").all("device"):
+        given = setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5")
+        yield "watchdog-without-disk", Amount("", "sbd", f"SBD_WATCHDOG_TIMEOUT={given}", seconds(given))
 
 
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:

@@ -1,4 +1,4 @@
-"""Let the programs of DRBD, Corosync and Pacemaker check their own configuration, if they are installed."""
+"""Let drbdadm, corosync and crm_verify check their own configuration, if they are installed."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 # Time limit in seconds for each program that checks files.
 _LIMIT_S = 20.0
-# Maximum number of resources whose agents check their parameters.
-_MOST_AGENTS = 60
-# OCF_ERR_INSTALLED: the program of an agent is missing (https://github.com/ClusterLabs/OCF-spec).
-_NOT_INSTALLED = 5
-# Sections of corosync.conf that name no files or programs.
+# Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
 # Characters that are replaced in corosync.conf. Without slashes, no value is a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")
@@ -43,7 +39,7 @@ _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-gr
 _NOT_HERE = re.compile(r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found")
 # Lines of drbdadm that are not about the checked files.
 _NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")
-_PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}
+_PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils"}
 
 
 @dataclass(frozen=True)
@@ -65,8 +61,6 @@ def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
         found.append(_judge("corosync", lambda: _corosync(setup)))
     if setup.cib:
         found.append(_judge("crm_verify", lambda: _crm_verify(setup)))
-    if setup.cib and setup.where == LIVE:
-        found.append(_judge("crm_resource", lambda: _agents(setup)))
     return tuple(found)
 
 
@@ -112,11 +106,12 @@ def _of_files(setup: Setup, files: Mapping[str, str | bytes], program: str, *wor
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
     totem, listed = setup.corosync.one("totem"), nodes_of(setup)
-    encrypts = totem.get("secauth") in ("on", "yes", "1") or totem.get("crypto_cipher", "none") != "none"
-    encrypts = encrypts or totem.get("crypto_hash", "none") != "none"
-    unencrypted = totem.get("transport") in ("udp", "udpu")
-    if totem.get("rrp_mode") or not listed or (encrypts and unencrypted):
-        # Corosync 3 needs a node list, and needs knet for encryption.
+    ciphers = {totem.get(key, "none") for key in ("crypto_cipher", "crypto_hash")}
+    encrypts = totem.get("secauth") in ("on", "yes", "1") or ciphers != {"none"}
+    if listed and listed[0].get("ring1_addr") and not listed[0].get("ring0_addr"):
+        return ValidatorVerdict("corosync", "unable", "without ring0_addr, it finds itself by the name of the host")
+    if totem.get("rrp_mode") or not listed or (encrypts and totem.get("transport") in ("udp", "udpu")):
+        # Corosync 3 encrypts only with knet, and requires a node list. Corosync 2 requires neither.
         why = "no node list" if not listed else "rrp_mode" if totem.get("rrp_mode") else "encryption without knet"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(without_files(setup.corosync))
@@ -174,15 +169,6 @@ def _resolved(text: str) -> str:
         return match[0] if is_address(match[3]) else f"{match[1]}198.18.{match[2]}.{next(numbers)}"
 
     return re.sub(r"(?m)^(\s*ring(\d)_addr:\s*)(\S+)", address, text)
-
-
-def _agents(setup: Setup) -> ValidatorVerdict:
-    refused = []
-    for one in setup.services[:_MOST_AGENTS]:
-        done = run(["crm_resource", "--validate", "--resource", one.id], _LIMIT_S)
-        if done.status not in (0, _NOT_INSTALLED):
-            refused.append(f"{one.id}: {(done.stderr or done.stdout).strip()[-400:]}")
-    return ValidatorVerdict("crm_resource", "refuses" if refused else "accepts", "\n".join(refused))
 
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:

@@ -11,6 +11,7 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import need
+from failover.rule_example import setup_of_example
 from strakes.failover.check import check
 from strakes.failover.model import model_of
 from strakes.failover.policy_engine import PolicyEngine
@@ -41,6 +42,20 @@ def test_a_first_level_that_only_waits_for_a_crash_dump_allows_no_split_brain(tm
     result = rehearse(read_plan(tmp_path), doubles=False)
     assert result.singles and not any(scene.split_brain for scene in result.singles)
     assert "at random" in " ".join(text for scene in result.singles for text in scene.said)
+
+
+def test_bound_mounts_are_left_out_and_locks_wait_for_fencing() -> None:
+    need("crm_simulate")
+    mount = "ocf:heartbeat:Filesystem directory=/srv/m device"
+    given = [f"primitive m1 {mount}=s:/1 fstype=nfs", f"primitive m2 {mount}=s:/2 fstype=nfs", "location x m1 -inf: b"]
+    given += [
+        "location y m2 -inf: a",
+        "primitive p ocf:pacemaker:controld",
+        f"primitive s {mount}=/dev/vg/s fstype=gfs2",
+    ]
+    result = rehearse(setup_of_example([*given, "group l p s", "clone c l"]), doubles=False)
+    endings = {scene.failures[0].text: scene.ending for scene in result.singles}
+    assert endings["b and its BMC lose their power"] == "hangs" and "m1 is left out" in " ".join(result.assumed)
 
 
 @pytest.mark.parametrize("case", ["rehearse-fencing-enabled-false", "fencing-enabled-false/pacemaker/cib.xml"])

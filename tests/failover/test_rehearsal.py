@@ -60,11 +60,8 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Scene]:
 PAIR, LUSTRE = "tianhe2", "lustre-active-active"
 BMC, DISK = RoomPart("bmc", "mds-a"), RoomPart("disk", "mds-a", "mdt0")
 RESTART, STOP = RoomPart("service", "mount-mdt0"), RoomPart("stop", "mount-mdt0")
-LAN, STORAGE, SWITCH = (
-    RoomPart("network", "lan"),
-    RoomPart("network", "storage"),
-    RoomPart("switch", "management-switch"),
-)
+LAN, STORAGE = (RoomPart("network", name) for name in ("lan", "storage"))
+SWITCH = RoomPart("switch", "management-switch")
 ENDINGS: dict[str, tuple[str, tuple[RoomPart, ...], str, tuple[str, ...]]] = {
     "a node": (PAIR, (NODE_A,), "take-over", ("mds-a",)),
     "a service that fails": (PAIR, (RESTART,), "restart", ()),
@@ -196,11 +193,7 @@ def test_the_table_and_the_document_agree(strakes: StrakesRunner, tmp_path: Path
 CIB, COROSYNC = "pacemaker/cib.xml", "etc/corosync/corosync.conf"
 PRETENDED = {
     "an agent that does nothing": (CIB, 'type="fence_ipmilan"', 'type="fence_ack_manual"'),
-    "a state asked for in place of off": (
-        CIB,
-        'name="pcmk_reboot_action" value="off"',
-        'name="pcmk_off_action" value="status"',
-    ),
+    "a question for off": (CIB, 'name="pcmk_reboot_action" value="off"', 'name="pcmk_off_action" value="status"'),
 }
 
 

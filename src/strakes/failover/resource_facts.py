@@ -85,7 +85,8 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
 def _helps(setup: Setup, device: Primitive) -> bool:
     cib = setup.pacemaker
     return device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
-        any(not power.pretends_because(other) for other in power.devices_for(cib, node)) and cib.levels_of(node)
+        any(not power.pretends_because(other) for other in power.devices_for(cib, node))
+        and (device.agent == "fence_kdump" or cib.levels_of(node))
         for node in cib.fences(device)
     )
 

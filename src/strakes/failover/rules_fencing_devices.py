@@ -15,9 +15,8 @@ from strakes.failover.source_kind import PCS_COMMANDS
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
-
-
-# Parameters that select one of several machines at one address.
+_ADDRESSES = ("ip", "ipaddr", "ilo_hostname", "pduip", "hostname")
+# Parameters that select one of several machines or outlets at the same address.
 _SELECTORS = ("ipport", "systems_uri", "systems-uri", "target", "switch")
 
 
@@ -48,7 +47,7 @@ def devices_for(cib: Cib, node: str) -> list[Primitive]:
 
 def address_of(device: Primitive) -> str:
     """Return the address of a fencing device, or an empty text."""
-    return next((device.values[key] for key in ("ip", "ipaddr", "hostname") if device.values.get(key)), "")
+    return next((device.values[key] for key in _ADDRESSES if device.values.get(key)), "")
 
 
 def runners_of(setup: Setup, device: Primitive) -> list[str]:

@@ -107,7 +107,7 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
 
 def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
     for settings in _all_settings(setup):
-        resembling = meant if settings.complete or settings.asks else slip
+        resembling = meant if settings.complete and not settings.asks else slip
         names = dict.fromkeys(name for name, _ in settings.pairs if settings.known and name not in settings.known)
         asked = installed_options(settings.asks) if names and settings.asks else ()
         yield from ((settings, name, resembling(name, settings.known)) for name in names if name not in asked)

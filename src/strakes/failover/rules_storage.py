@@ -163,10 +163,9 @@ def _held(one: Primitive) -> Iterator[tuple[str, str]]:
 
 def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
     """Find IP addresses in parameters that no IPaddr2 resource brings up."""
-    # Agents of clouds bring up addresses, too.
     movers = [one.values for one in setup.services if one.agent not in ("portblock", "remote")]
-    known = {values.get(key, "") for values in movers for key in ("ip", "address", "alias_ip", "secondary_private_ip")}
-    known -= {""}
+    keys = ("ip", "address", "alias_ip", "secondary_private_ip")
+    known = {values[key] for values in movers for key in keys if values.get(key)}
     for one in setup.services if known else ():
         held = _held(one) if options_of(f"{one.provider}:{one.agent}") and one.agent not in ADDRESSES else ()
         for name, address in held:

@@ -34,7 +34,7 @@ def test_an_installed_package_has_its_schemas(tmp_path: Path) -> None:
 
 def test_a_package_without_schemas_says_so(tmp_path: Path) -> None:
     installed(tmp_path)
-    assert "this installation lacks the schemas" in title_there(tmp_path).stderr
+    assert "the directory schemas is missing" in title_there(tmp_path).stderr
 
 
 def test_an_invalid_schema_is_named() -> None:

@@ -61,7 +61,7 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     portrait = example_portrait()
     text = render_summary(portrait, width=100, colour=False)
     assert text.count("Next ") == 1 and "Repeat  " not in text
-    assert "--budget 36m\n        is expected to decide 1 of 1 open answers, shows higher rates" in text
+    assert "--budget 36m\n        is expected to decide 1 of 1 open answers, and rates are higher" in text
     (*_, files) = portrait.answers
     noisy = replace(files.against, low=0.1, high=9.0)
     scattered = replace(portrait, answers=(replace(files, against=noisy, others=(noisy,)),))
@@ -69,7 +69,7 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     skipped = SkippedCell("overview", {"ranks": 16}, "a larger --budget is needed: phases have priority")
     text = render_summary(replace(portrait, answers=(), skipped=(skipped,)), width=100, colour=False)
     assert "processes: a larger --budget is needed" in " ".join(text.split())
-    assert "--budget 4m\n        measures the cells that the budget left out, shows" in text
+    assert "--budget 4m\n        measures the cells that the budget left out, and rates" in text
     alone = Finding("ratio", "s", "The cost is unknown.", "unknown", (), needs="--against an equal device")
     written = (f"{portrait.reproduce[0]} --json 'a b.json' --html x.html", *portrait.reproduce[1:])
     text = render_summary(replace(portrait, findings=(alone,), reproduce=written), width=100, colour=False)

@@ -144,7 +144,7 @@ def test_automatic_placement_is_compared_with_placement_by_hand(share: float, gr
     placement = answers["placement"]
     assert placement.grade == grade and placement.against.low < 1 / share < placement.against.high
     scales = answers["manual-file-create"]
-    assert (scales.chosen, scales.grade, scales.remark) == ("3", "sure", "linear scaling would be 3 times")
+    assert (scales.chosen, scales.grade, scales.remark) == ("3", "sure", "with linear scaling, the ratio would be 3")
     assert scales.against.option == "1" and scales.against.ratio == pytest.approx(3.0, rel=0.05)
 
 
@@ -236,7 +236,7 @@ def test_a_target_without_counters_of_its_server_gives_no_false_split(asked: dic
             assert "labfs-MDT0000 33%, labfs-MDT0001 33%, labfs-MDT000a 33% of" in finding.statement
         else:
             assert finding.verdict == "unknown" and "no counters of labfs-MDT0001, labfs-MDT000a" in finding.statement
-            assert "The other metadata targets served: labfs-MDT0000 3,600." in finding.statement
+            assert "Requests to the other metadata targets: labfs-MDT0000 3,600." in finding.statement
 
 
 @pytest.mark.parametrize("is_read", [True, False])
@@ -263,7 +263,7 @@ def test_runs_without_any_reading_name_no_target_as_silent() -> None:
         return {} if calls[cell.key] % 2 else read
 
     finding = served(servers)["namespace-scaling-served-manual"]
-    assert "no counters of MDT0001, MDT0002. The other metadata targets served: MDT0000 54." in finding.statement
+    assert "no counters of MDT0001, MDT0002. Requests to the other metadata targets: MDT0000 54." in finding.statement
 
 
 def test_every_rank_gets_a_directory_on_its_target() -> None:

@@ -36,7 +36,7 @@ def shipped(name: str) -> Path:
     for place in (package / name, package.parents[1] / name):
         if place.is_dir():
             return place
-    raise EnvironmentLacksError(f"this installation lacks the {name}", where=str(package / name), remedy=_REMEDY)
+    raise EnvironmentLacksError(f"the directory {name} is missing", where=str(package / name), remedy=_REMEDY)
 
 
 def example_names() -> list[str]:

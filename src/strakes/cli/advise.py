@@ -51,7 +51,7 @@ def command(
     if (app is None) == (darshan is None):
         raise click.UsageError("give --app APP.toml or --darshan LOG; --example prints an APP.toml to edit")
     if darshan is not None and run is not None:
-        raise click.UsageError("--darshan only prints a description; give it with --app in a second command")
+        raise click.UsageError("--darshan only prints a description. Save it, and give that file with --app")
     if darshan is not None:
         return (_rank if darshan.is_dir() else _describe)(darshan, json)
     assert app is not None

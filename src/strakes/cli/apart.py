@@ -31,18 +31,17 @@ PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
 _GIVE_UP_AFTER_S = 20.0  # An interrupted command must end within 30 s.
 
-# A thread that waits for a dead server switches context less often: Lustre retries once a second.
+# Maximum context switches per second of a thread that hangs. Lustre wakes a thread once a second to try again.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 _DEAD_AFTER_S = 30.0
-# The watchdog reports lost servers every second. An older report means that the watchdog hangs.
+# The watchdog writes a report every second. If its last report is older than this, the watchdog hangs.
 _OLD_S = 10.0
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # From linux/prctl.h.
 _LOOK_EVERY_S = 2.0
 _LAST_S = 1.0
 _PIPE_BYTES = 1 << 16
 _TICK_S = 0.1
-_PR_SET_PDEATHSIG = 1  # From the manual page prctl(2).
-_PR_SET_CHILD_SUBREAPER = 36  # From the manual page prctl(2).
 _SIGNAL_BYTES = _SET_BYTES = 128  # Size of struct signalfd_siginfo (signalfd(2)), and of sigset_t in the C library.
 
 
@@ -57,8 +56,8 @@ def run_apart(
 
     Signals are passed to the child, and a signal that ends the child also ends this process. After its work, the child
     has ``patience_s`` seconds to exit. Then the child and its descendants that wait in the kernel are abandoned and
-    listed on standard error. If ``limited`` is true, a child that waits for a dead server during its work is also
-    abandoned, with an error and status 1. ``explain`` returns the error's directory, reason and remedy.
+    listed on standard error. ``limited``: also abandon a child that waits for a dead server during its work, with an
+    error and status 1. ``explain``: returns the directory, the reason and the remedy for this error.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
@@ -89,8 +88,8 @@ def run_apart(
         relay.enter()
     os.close(status_of_child)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    # In its own process group, the child gets the terminal's signals only from its parent. But when it writes to the
-    # terminal, SIGTTOU would stop it.
+    # In its own process group, the child gets signals of the terminal only from its parent. SIGTTOU would stop a child
+    # that writes to the terminal.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -44,8 +44,7 @@ _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "co
 _RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
 _COMPLETION = "_STRAKES_COMPLETE"
 
-# Help text of each command, so that the main help need not import the commands. "report figure" is the object
-# ``figure`` of the module ``report``; "report" is its object ``command``.
+# Help text of each command, because the main help does not import the commands.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -141,8 +140,7 @@ def cli(ctx: click.Context, language: str | None) -> None:
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
 # Minimum limit on open files. A survey has 24 open files, and 64 parallel commands on servers need 6 each.
 _LEAST_OPEN_FILES = 512
-# Minimum limits on file size and stack. Output buffers in memory are files of up to 68 MiB; engines crash with 128 KiB
-# of stack.
+# Minimum file size and stack size. Output is buffered in files of up to 68 MiB. Engines crash with 128 KiB of stack.
 _LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 512 << 10
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
@@ -183,7 +181,7 @@ def _open_standard_files() -> None:  # so that no file opened later gets descrip
             null = os.open(os.devnull, mode)
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Python reads module directories from these variables even with -I.
+    # Even with -I, some environment variables name directories of Python modules.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 

@@ -99,7 +99,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
 
 
 def perform(request: Request, options: Measuring) -> Run:
-    """Run the requested studies and return the stored run. Its texts are in English."""
+    """Run the requested studies and return the stored run. The texts in the run are English."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)

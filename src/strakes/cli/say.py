@@ -12,7 +12,7 @@ import click
 
 from strakes.base.foreign_text import for_terminal
 
-# Program name that the user typed, if not "strakes". The script of a checkout sets it.
+# Program name that the user typed. Only the script of a checkout sets this variable.
 _CALLED = os.environ.get("STRAKES_CALLED", "")
 # Names of all commands, from the modules in this directory.
 _COMMANDS = "|".join(name.removesuffix(".py").removesuffix("_") for name in os.listdir(os.path.dirname(__file__)))
@@ -80,7 +80,7 @@ def say_rows(rows: Sequence[tuple[str, object]], begin: str = "") -> None:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False) -> None:
-    """Print a table. On a narrow terminal, wrap its cells. ``whole``: print each row as two lines instead."""
+    """Print a table. On a narrow terminal, wrap its cells. ``whole``: wrap no cell, but print a row as two lines."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

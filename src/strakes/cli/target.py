@@ -97,7 +97,7 @@ def layout_text(layout: Layout) -> str:
         same = size is not None and sizes.get(part.mirror) == size
         text = _plain_text(replace(part.layout, stripe_size_bytes=None) if same else part.layout)
         if size is None:
-            # ``lfs`` shows the size of extensions in the field of the stripe size.
+            # For an extendable component, ``lfs`` prints the extension size instead of the stripe size.
             text = "extends the part before"
         elif part.layout.pattern != "mdt":
             sizes[part.mirror] = size

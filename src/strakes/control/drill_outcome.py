@@ -131,8 +131,8 @@ def outcome_of(
 ) -> DrillOutcome:
     """Return the outcome of a drill.
 
-    ``expected``, ``read``: SHA-256 of the planned files and of the files found. If ``read`` is None, no file counts as
-    lost. ``waiting``: rank -> due time of an operation that is pending at ``until_s``.
+    ``expected``: SHA-256 of the planned files. ``read``: SHA-256 of the files found; if None, no file counts as lost.
+    ``waiting``: rank -> due time of an operation that is pending at ``until_s``.
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()

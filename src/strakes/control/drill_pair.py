@@ -182,8 +182,8 @@ def switched_off(
 ) -> dict[str, float]:
     """Return fenced node -> seconds from the fault until its BMC was asked to cut the power.
 
-    For the fault ``power-off``, the last request before the reported success counts. For other faults, the first
-    request counts.
+    The first request counts. But the fault ``power-off`` itself is a request, so there the last request before the
+    reported success counts.
     """
     if fault != POWER_OFF:
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}

@@ -42,7 +42,7 @@ _PATIENCE_S = 600.0
 _MOST_NAMED = 10  # Maximum number of clients named in an error message. The message grows in proportion.
 _FILE_BYTES = 4096
 _WATCHER_S = 30.0
-_LOOK_EVERY_S = 0.5  # Lustre keeps the last 16 changes of each target's connection, so read them often.
+_LOOK_EVERY_S = 0.5
 # Seconds to finish after an interrupt, without and with hanging clients. strakes.cli.apart kills this process 24 s
 # after the interrupt, and the engine needs most of that time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
@@ -209,7 +209,7 @@ class ConnectionWatch:
         looked_s = time.time()
         over = False
         while not over:
-            over = stop.wait(_LOOK_EVERY_S)
+            over = stop.wait(_LOOK_EVERY_S)  # Lustre keeps only the last 16 changes of a target's connection.
             try:
                 changes = self._target.connection_changes()
             except StrakesError as error:

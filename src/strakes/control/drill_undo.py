@@ -79,8 +79,8 @@ class RunCommand(Undo):
 class MountTargets(Undo):
     """Mount Lustre targets again, except targets that another server has mounted.
 
-    Two mounts of one target destroy it. ``mounts``: command line that mounts each target in ``names``. ``here``,
-    ``elsewhere``: command lines that print the mounts of the usual server and of the other servers.
+    Two mounts of one target destroy it. ``mounts``: command line that mounts each target in ``names``. ``here``:
+    command line that prints the mounts of the usual server. ``elsewhere``: command lines for the other servers.
     """
 
     names: tuple[str, ...]

@@ -78,7 +78,7 @@ class Fault(ABC):
 class OneCommand(Fault):
     """Fault caused by the command ``_strike``.
 
-    If ``_status`` is given, this command is repeated until its output contains ``_answer``.
+    Then the command ``_status``, if there is one, is repeated until its output contains ``_answer``.
     """
 
     _strike: tuple[str, ...]
@@ -120,8 +120,8 @@ class PowerOff(OneCommand):
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
-        # fence_ipmilan would show the password on a command line; ipmitool reads it from a file. Cipher suite 3: older
-        # BMCs do not support suite 17, the default of newer releases of ipmitool.
+        # fence_ipmilan would show the password on a command line; ipmitool reads it from a file. Older BMCs lack cipher
+        # suite 17, the default of ipmitool.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")

@@ -84,7 +84,7 @@ class MetadataServerFault(Fault):
                         if server != known.get(name):
                             self._changes.append((at_s, server))
                             if server.state == _ACTIVE:
-                                # The number of sessions falls when clients disconnect, so read it now.
+                                # Count the sessions before clients disconnect.
                                 self._counted[name] = self._ask(name)
                             rank = f", rank {server.rank}" if server.rank >= 0 else ""
                             seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))

@@ -165,7 +165,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # The read-ahead of a disk is a separate knob.
+        # A mount of a disk uses the read-ahead of the disk, which is a separate knob.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 

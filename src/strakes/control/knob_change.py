@@ -29,7 +29,7 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 @dataclass(frozen=True)
 class Reading:
-    """Values of a knob: place, such as a server -> value, or None if the knob is not set there.
+    """Values of a knob. Place (such as a server) -> value, or None if the knob is not set there.
 
     ``why``: reason for missing values. ``unread``: error of a server that could not be read.
     """

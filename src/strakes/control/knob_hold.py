@@ -51,7 +51,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal that is not visible here may be inside a container.
+            # A journal in a container is not visible here. Then the record counts only if the value differs.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host

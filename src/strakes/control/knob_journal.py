@@ -82,7 +82,7 @@ class DamagedJournalError(BadInputError):
 class JournalEntry:
     """Change of one setting.
 
-    ``effective``: value after the change, if ``known``. ``outcome``: "" until the change is undone.
+    ``known``: whether ``effective``, the value after the change, is known. ``outcome``: "" until the change is undone.
     """
 
     number: int
@@ -222,7 +222,7 @@ class KnobJournal:
             if isinstance(error, DamagedJournalError):
                 raise error
         for state in states:
-            # A setting that is changed until ``strakes knobs restore`` may be changed again.
+            # A setting that ``strakes knobs set`` has changed may be changed again.
             if state.path == self.path or state.held:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):

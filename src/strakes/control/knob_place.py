@@ -94,7 +94,7 @@ class PlaceGoneError(MeasurementError):
 
 @dataclass(frozen=True)
 class KnobPlace:
-    """Place where a setting is stored. ``host``: its server. ``servers``: template of commands on servers."""
+    """Place where a setting is stored. ``servers``: template of a command that reaches ``host``."""
 
     knob: str
     name: str
@@ -139,7 +139,7 @@ class KnobPlace:
         else:
             value = plain(done.stdout, self.field)
         if value and re.match(r"-(?![\d.]+$)", value):
-            raise not_understood(value)  # The command that puts the value back would take it for an option.
+            raise not_understood(value)  # Commands would take such a value for an option.
         return value
 
     def write(self, value: str | None, run: Runner) -> None:

@@ -57,7 +57,7 @@ class Restored:
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
-    """Restore the changes of ended processes and of ``strakes knobs set``, newest first.
+    """Undo the changes by ended processes and by ``strakes knobs set``, newest first.
 
     Settings whose journal is lost come last. ``target``: restore only changes for this directory. ``keep``: close the
     journals without restoring values.
@@ -109,7 +109,7 @@ def _restore_lost(root: Path, record: KnobRecord, keep: bool, ask: Runner) -> Re
 
 
 def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Restore the changes of a journal whose process has ended."""
+    """Undo the changes in the journal of a process that has ended."""
     journal = KnobJournal.claim(root, state)
     if journal is None:
         return []

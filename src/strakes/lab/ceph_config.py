@@ -77,7 +77,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # A monitor replaces no server while its own last tick is older than beacon_grace - beacon_interval.
+    # A monitor whose ticks are further apart than beacon_grace - beacon_interval never replaces a server.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         why = f"--beacon-grace must exceed --beacon-interval by {MONITOR_TICK_S:g} s (the monitors' tick) or more"
         remedy = f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s."

@@ -36,7 +36,7 @@ from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
-# Only this module of ceph-mgr is loaded, for "ceph fs status". All modules need 300 MiB of memory.
+# The only module that ceph-mgr loads, for "ceph fs status". All modules would need 300 MiB of memory.
 _MODULE = "status"
 
 

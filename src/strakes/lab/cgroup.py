@@ -17,7 +17,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# The shortest possible period of CPU quotas: the kernel accepts no quota below 1 ms, and the smallest option is 5 %.
+# The smallest option is 5 %, which is 1 ms of this period. The kernel accepts no smaller quota.
 _PERIOD_US = 20_000
 _PATIENCE_S = 5.0
 

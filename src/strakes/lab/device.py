@@ -31,7 +31,7 @@ _SOON_S = 1.0
 
 @dataclass(frozen=True)
 class Device:
-    """A block device. ``iops``: maximum reads, and maximum writes, per second by processes of ``group``.
+    """A block device. ``iops``: maximum reads per second, and maximum writes per second, of ``group``.
 
     ``lower``: major:minor of the loop device that the kernel limits.
     """
@@ -137,7 +137,7 @@ def _attach(site: LabSite, file: Path) -> Path:
 
 
 def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
-    # A new mount namespace starts with copies of all mounts, including those of labs.
+    # Other mount namespaces may have copies of a lab's mounts.
     devices = {f"/dev/{loop}" for loop in loops}
     seen = {os.stat("/proc/self/ns/mnt").st_ino}
     for pid in filter(str.isdecimal, os.listdir("/proc")):

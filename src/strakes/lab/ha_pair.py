@@ -74,7 +74,7 @@ class Pair:
         self.on(node, "sh", "-c", script)
 
     def restore(self) -> None:
-        """Repair links, service and power. A node that is being fenced is switched on afterwards."""
+        """Repair links, service and power. If a node is being fenced, switch it on after that."""
         self.set_links("up")
         for node in self.nodes:
             if self.has_power(node):

@@ -1,4 +1,4 @@
-"""MooseFS lab: a master and chunkservers in a private network, because they refuse loopback addresses, and a client."""
+"""MooseFS lab: a client, and servers in a private network, because MooseFS servers refuse loopback addresses."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _ALL_BUT_ROOT = "1-4294967294"  # User ids, for uidrange of ip-rule(8).
 class LabNetwork:
     """The private network of a lab. ``server``: IP address of all servers.
 
-    ``inside``: prefix of a command that runs in its network namespace, with this machine's mounts and processes.
+    ``inside``: prefix that runs a command in the network namespace, with this machine's mounts and processes.
     """
 
     server: str

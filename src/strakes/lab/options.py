@@ -15,7 +15,7 @@ Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 @dataclass(frozen=True)
 class LabOption:
-    """Option of a lab. ``least``, ``most``: limits of the value. Form "by-id": ID=NUMBER, may be repeated."""
+    """Option of a lab. ``least``, ``most``: limits of the value. ``form`` "by-id": ID=NUMBER, repeatable."""
 
     form: Form
     help: str

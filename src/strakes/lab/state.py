@@ -210,7 +210,7 @@ def read_state(directory: Path) -> LabState | None:
     state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
-    # Each step begins after its line is complete. A power cut may leave zeros.
+    # An incomplete line, or zeros after a power cut, belong to a step that has not begun.
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:

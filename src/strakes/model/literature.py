@@ -107,7 +107,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         else _file_system(target),
         "nodes": gettext("1, of {processors} processors", processors=processors)
         if processors
-        else gettext("1; its number of processors is unknown"),
+        else gettext("1 node with an unknown number of processors"),
         "processes": gettext("up to {ranks} ranks on one node", ranks=most("ranks")),
         "clients": portraits[0].scope.partition(";")[0],
         "metadata targets": gettext("1 to {targets}", targets=targets) if targets else gettext("not distinguished"),

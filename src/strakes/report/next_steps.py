@@ -47,7 +47,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         shown.append(gettext("measures the cells that the budget left out"))
     if shown:
         if any(warning.code == "background-load" for warning in portrait.warnings):
-            shown.append(gettext("shows higher rates if no other program runs"))
+            shown.append(gettext("and rates are higher if no other program runs"))
         return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
     quieter = gettext("at a quieter time: the runs varied too much to decide the open answers")
     return (f"{command} --budget {typed_seconds(budget_s)}", quieter) if times else ("", "")

@@ -189,7 +189,7 @@ class AccessPatterns(Study):
                 )
             ],
             "contiguous segments of a shared file are read faster than a file per client (published: by 20 %)": [
-                (gettext("ratio of shared file to own files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+                (gettext("shared file, ratio to file per client"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
             ],
             "contiguous segments are faster than strided ones with many clients, but lose as clients are added": [
                 (
@@ -199,7 +199,7 @@ class AccessPatterns(Study):
                     _FASTER,
                 ),
                 (
-                    gettext("contiguous, ratio of {first} to {second} clients", first=f"{most:g}", second=f"{few:g}"),
+                    gettext("ratio of {first} to {second} clients, contiguous", first=f"{most:g}", second=f"{few:g}"),
                     count("SFSA", most),
                     count("SFSA", few),
                     _SLOWER,

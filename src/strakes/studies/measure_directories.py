@@ -142,7 +142,7 @@ class LayoutDirectories:
             calls.call("mkdir", str(place))
         except OSError as error:
             why = os.strerror(error.errno or 0)
-            raise MeasurementError("a directory with a layout cannot be made", where=str(place), why=why) from error
+            raise MeasurementError("a working directory cannot be made", where=str(place), why=why) from error
         try:
             given = self._target.set_layout(place, wanted)
         except StrakesError as error:

@@ -127,7 +127,7 @@ class NamespaceScaling(Study):
                     OPERATIONS,
                     theirs,
                     *linear,
-                    title=gettext("Metadata operations by metadata targets: {operation}", operation=operation),
+                    title=gettext("Rate by number of metadata targets: {operation}", operation=operation),
                 )
             )
         return figures
@@ -138,20 +138,20 @@ class NamespaceScaling(Study):
             return []
         most = int(float(levels[-1]))
         compared = [(gettext(label), way) for way, label in _LABELS.items()]
-        title = gettext("directories over {targets} metadata targets, six operations", targets=most)
+        title = gettext("directories over {targets} metadata targets, mean of six operations", targets=most)
         of_way = [(label, _six(results, way, most)) for label, way in compared]
         questions = ask(self.name, "placement", title, of_way, mean="geometric")
         for label, way in compared:
             by_number = [
                 (str(number), _six(results, way if number != 1 else "manual", int(float(number)))) for number in levels
             ]
-            title = gettext("metadata targets, six operations, {placement}", placement=label)
+            title = gettext("metadata targets, mean of six operations, {placement}", placement=label)
             questions += ask(self.name, f"{way}-six", title, by_number, mean="geometric")
             for operation in SIX:
                 title = gettext("metadata targets, {operation}, {placement}", operation=operation, placement=label)
                 line = _line(results, operation, way)
                 questions += ask_level(self.name, f"{way}-{operation}", title, line, "metadata_targets")
-        linear = gettext("linear scaling would be {ratio} times", ratio=most)
+        linear = gettext("with linear scaling, the ratio would be {ratio}", ratio=most)
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -174,7 +174,7 @@ class NamespaceScaling(Study):
             text = gettext(_UNKNOWN[bool(silent)], **placed, silent=", ".join(silent))
             if others:
                 counts = ", ".join(f"{name} {number:,.0f}" for name, number in others.items())
-                text = gettext("{told} The other metadata targets served: {counts}.", told=text, counts=counts)
+                text = gettext("{told} Requests to the other metadata targets: {counts}.", told=text, counts=counts)
             needs = gettext("counters of all targets: run strakes as root on this client, or give --servers")
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
         total = sum(sum(counts.values()) for counts in by_run.values())
@@ -205,8 +205,9 @@ def _imbalance(directories: int, targets: int) -> str:
     if load <= 1 + _BALANCED_SHARE:
         return ""
     return gettext(
-        "If a hash places {directories} directories, the busiest target is expected to hold {share} of them. This "
-        "limits the rate to {limit} of that of an even split. With {enough} directories, the loss is below {loss}.",
+        "If a hash places {directories} directories, the busiest target is expected to hold {share} of them. The "
+        "rate is then at most {limit} of the rate of an even split. With {enough} directories, the loss is below "
+        "{loss}.",
         directories=directories,
         share=f"{load / targets:.0%}",
         limit=f"{1 / load:.0%}",

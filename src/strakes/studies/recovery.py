@@ -82,7 +82,7 @@ class RecoveryStudy(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
-        theirs = gettext("Zeng et al. (2021): the wait is proportional to the clients, 10 s for 50 and 420 s for 2,000")
+        theirs = gettext("Zeng et al. (2021): the wait grows with the number of clients, 10 s for 50, 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
         y = gettext("time from the fault to the end of the wait"), "s"
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]

@@ -89,8 +89,8 @@ class TargetBaseline(Study):
                 title=title,
             )
             for kind, title, x, y in (
-                ("metadata", gettext("Each target alone: metadata targets"), gettext("metadata target"), OPERATIONS),
-                ("data", gettext("Each target alone: data targets"), gettext("data target"), BANDWIDTH),
+                ("metadata", gettext("Each metadata target alone"), gettext("metadata target"), OPERATIONS),
+                ("data", gettext("Each data target alone"), gettext("data target"), BANDWIDTH),
             )
             if results.where(kind=kind)
         ]

@@ -91,7 +91,7 @@ class Writers(Study):
             for cell in results.where(data_bytes=_TEAM_BYTES)
             if cell.settings["writers"] == cell.settings["ranks"] and "stripe_count" not in cell.settings
         ]
-        title = gettext("ranks that all write {size}", size=format_bytes(_TEAM_BYTES))
+        title = gettext("ranks that write {size} each", size=format_bytes(_TEAM_BYTES))
         return [*questions, *ask_level(self.name, "all-ranks", title, everybody, "ranks")]
 
 

@@ -107,7 +107,7 @@ class GlusterTarget(RemoteTarget):
             raise EnvironmentLacksError(
                 "only servers report profiles",
                 why="only servers report profiles, and this machine is not a server of the volume",
-                remedy="reach the servers with --servers",
+                remedy="give --servers to reach the servers",
             )
         return gluster(words, *self._own_daemon).ask(self.run)
 

@@ -224,7 +224,8 @@ class Target:
         return tuple(Limit(one, why) for one in what.split(", "))
 
     def _unsupported(self, what: str) -> UnsupportedError:
-        return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do this on {self.mount.file_system}")
+        why = f"strakes sets no layouts or placements on {self.mount.file_system}"
+        return UnsupportedError(what, where=str(self.path), why=why)
 
     def probe_direct(self, workspace: Path) -> bool:
         """Return whether O_DIRECT writes and reads work in a workspace.

@@ -308,7 +308,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
-                "another process is measuring this run",
+                "another process is executing this run",
                 where=path,
                 why=f"{marker.process} is still running",
                 remedy="Wait until that process ends, or stop it.",

@@ -15,12 +15,12 @@ from strakes.watch.reading import LONGEST_S, WINDOW_S
 from strakes.watch.values import WatchEvent
 
 _MOST_JOBS = 256  # Maximum number of jobs in memory. Memory grows in proportion.
-_TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
+_TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
 _SHARE = 0.5
-_WINDOWS = 2  # Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
 # Shares of a job's largest rate. Below 25 %, its load has ended. Below 75 %, a window is only partly loaded.
 _QUIET, _FULL_SHARE = 0.25, 0.75
+_WINDOWS = 2  # Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
 _NEW_USUAL = 120  # Number of windows (1,800 seconds) after which an unusual load counts as usual.
 _FORGET = math.exp(-WINDOW_S / 3600)
@@ -96,13 +96,12 @@ class HeavyJobs:
         self._apart[job] = weight + rate * seconds, long_s + seconds
 
     def _expected(self, job: str, others: float, usual: float) -> float:
-        """Return the expected rate of a job: its usual rate, scaled with the rate of the other jobs."""
         if not self._seconds:
             return 0.0
         weight, long_s = self._apart.get(job, (0.0, 0.0))
         unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-        # Do not scale in a short history, which the present load dominates.
+        # The present load dominates a short history, so do not scale the job's rate by it.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))

@@ -120,7 +120,7 @@ class Outages:
         if reading.serving is not None:
             self._add_served(reading, reading.serving)
             self._add_missing(reading, reading.serving)
-        # A client with several connections waits while any of them waits, so put unfinished waits last.
+        # A client with several connections waits while any of them waits, so an unfinished wait counts as its newest.
         waits = sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None)
         newest = {wait.target: wait for wait in waits}
         for wait in waits:
@@ -357,11 +357,11 @@ def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[f
         wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
         up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
         if alone:
-            # A client that is cut off may wait longer than the server's list of targets shows.
+            # If only clients are cut off, the server's list of targets does not bound their wait.
             up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s
-        # If the bounds are in the wrong order, the clocks differ even more.
+        # If the lower bound is above the upper bound, the clocks differ by more than estimated.
         least_s, most_s = max(0.0, min(least_s, most_s)), max(0.0, least_s, most_s)
         low_s, high_s = min(low_s, least_s), max(high_s, math.inf if outage.earlier else most_s)
     return low_s, high_s

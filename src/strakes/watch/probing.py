@@ -212,7 +212,7 @@ class DirectoryProbe:
             self._next_s.pop(_ANY, None)
             since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
             if since_s is not None:
-                # If the engine did not log its last operation, the due time of the next operation bounds the wait.
+                # If the engine did not log the hanging operation, the wait ended before the next operation was due.
                 lost = operation.due_s > since_s + 2 / RATE_PER_S
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S

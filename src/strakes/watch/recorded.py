@@ -21,17 +21,17 @@ from strakes.watch.clocks import set_back
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
-MARK = "### "
-_FURTHEST_S = 1e11  # Upper limit of Unix times in seconds. datetime can format all times below it.
-MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
+_MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
+_COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 # Maximum memory in bytes for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
 # Maximum number of readings that are not later than the previous one. Each join of two files causes one.
 _MOST_LATE = 10_000
 # Memory for a line of text in addition to its characters.
 _LINE_BYTES = 64
-_MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
-_COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
+MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
+MARK = "### "
+_FURTHEST_S = 1e11  # Upper limit of Unix times in seconds. datetime can format all times below it.
 
 
 @dataclass

@@ -27,12 +27,11 @@ from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 MOST_ROWS = 2_000_000  # Maximum number of rows: a year of values per minute in four series. Memory grows in proportion.
 _ONE_ALARM_S = 3 * 86400.0
-_MOST_VALUE = 2.0**64  # Counters have 8 bytes. Sums and powers of larger values could overflow.
-# First (1980) and last (9999) accepted time. A smaller number is probably a spreadsheet's date in days; datetime ends
-# in 9999.
+# Times of the years 1980 to 9999. Smaller numbers are probably days of a spreadsheet; datetime has no later years.
 _EARLIEST_S, _LAST_S = 315532800.0, 253402300799.0
 # Accepted number and share of unreadable rows.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
+_MOST_VALUE = 2.0**64  # Counters have 8 bytes. Sums and powers of larger values could overflow.
 _SEPARATORS = (",", ";", "\t", "|")
 _MISSING = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
 
@@ -135,7 +134,6 @@ def _drop_impossible(rows: list[tuple[float, float]]) -> list[tuple[float, float
 
 
 def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
-    """Return the separator of the file, and the columns of its header."""
     with open_lines(path) as lines:
         first = next(lines, "").strip("\r\n")
     if not first.strip():

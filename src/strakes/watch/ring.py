@@ -85,7 +85,7 @@ class Ring:
 
     def hold(self) -> None:
         """Lock the store for this process. Raises BadInputError if another watch holds the lock."""
-        # Some file systems do not support locks. Other users can lock what they can open, such as a directory.
+        # Some file systems have no locks. Lock a file that only its owner can open: anybody could lock a directory.
         with suppress(OSError):
             self._lock = open_kept(self.directory / "lock", os.O_RDWR | os.O_CREAT)
             try:
@@ -129,7 +129,7 @@ class Ring:
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
-        """Remove only the oldest daily file, if it is over 400 days old, because the clock may be wrong."""
+        """Remove the oldest daily file if it is over 400 days old. Keep others, because the clock may be wrong."""
         oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
         if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
             with suppress(OSError):

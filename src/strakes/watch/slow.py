@@ -1,9 +1,9 @@
 """Find slow targets by their service time per request.
 
-The service time is compared with that of the peer group, for the same mixture of requests, and with the past of the
-target. Larger requests may take longer in proportion. A slow target exceeds a bound in several consecutive windows. The
-confidence follows from the number of equally long sequences of windows in the peer group that do not exceed the bound.
-If the variance of service times is known, one standard error is subtracted.
+A target is slow if its service time is several times that of its peers, and several times its own usual one, in
+several consecutive windows. Peers are compared for the same mixture of requests. Larger requests may take longer in
+proportion. If the variance of service times is known, one standard error is subtracted. After n sequences of windows
+without a slow target, the confidence is n / (n + 1).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# Minimum ratio of a slow target's service time to that of its peers and to its usual one. Twice is normal.
+# Minimum ratio of a slow target's service time to that of its peers and to its usual one. A ratio of 2 is normal.
 TIMES = 3.0
 # Service times below 1 ms vary more than threefold because of caches and interrupts.
 _LEAST_S = 0.001

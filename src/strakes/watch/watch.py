@@ -15,12 +15,12 @@ from strakes.watch.slow import SlowTargets
 from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0  # Default of --false-alarms-a-month.
-FOR_CHANCE = 2.0  # False level shifts per false alarm: half of them are improvements, which raise no alarm.
 LEVEL_S = 300.0
-MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
+FOR_CHANCE = 2.0  # False level shifts per false alarm: half of them are improvements, which raise no alarm.
 _GAP_S = 300.0
 # Used shares of a capacity at which a saturation begins and ends. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
+MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
 
 
 class Watch:

@@ -69,12 +69,11 @@ def test_the_server_serves_files_through_its_own_network(tmp_path: Path) -> None
     journal = LabJournal.create(place, "nfs", NfsOptions().document())
     site = LabSite(place, journal, lambda _text: None)
     try:
-        source = start_server(site, make_network(site), exported)
+        source = start_server(site, inside := make_network(site), exported)
         (exported / "export/file").write_text("served\n")
         url = f"nfs://{source.replace(':', '')}/file?version=4"
-        told = subprocess.run(["nfs-cat", url], capture_output=True, text=True, timeout=60, check=False)
+        told = subprocess.run([*inside, "nfs-cat", url], capture_output=True, text=True, timeout=60, check=False)
         assert told.stdout == "served\n", told.stderr
-        assert subprocess.run(["nfs-cat", url], user=65534, capture_output=True, timeout=60).returncode != 0
     finally:
         journal.close()
         undo(place, force=True)

@@ -20,9 +20,8 @@ import pytest
 from strakes.base.errors import EnvironmentLacksError
 from strakes.base.processes import process_start
 from strakes.lab.kind import load
-from strakes.lab.network import table_of
 from strakes.lab.packages import missing
-from strakes.lab.process import MARK, run
+from strakes.lab.process import MARK
 from strakes.targets.mountinfo import read_mounts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -111,7 +110,7 @@ class Labs:
         )
 
     def remains(self, *footprints: Footprint) -> list[str]:
-        """Return a line for each file, mount, device, process, control group and interface left by labs."""
+        """Return a line for each file, mount, device, process and control group left by labs."""
         found = [str(path) for pattern in ("*", "strakes/lab/*") for path in self.root.glob(pattern)]
         found += [f"mounted: {one.mount_point}" for one in read_mounts() if one.mount_point.startswith(str(self.root))]
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
@@ -126,8 +125,6 @@ class Labs:
             ]
             for lab in one.ids:
                 found += [str(path) for path in Path("/sys/fs/cgroup").rglob(f"strakes-lab-{lab}*")]
-                found += [str(path) for path in Path("/sys/class/net").glob(f"*{lab}")]
-                found += run(["ip", "rule", "show", "table", table_of(lab)], limit_s=10).stdout.splitlines()
         return found
 
 

@@ -17,7 +17,7 @@ from strakes.base.files import open_kept
 from strakes.base.units import format_bytes
 from strakes.lab.cgroup import Group, device_group, hierarchy_of, limit_iops
 from strakes.lab.kind import Lab, OptionsT
-from strakes.lab.network import LabNetwork, make_network
+from strakes.lab.network import make_network
 from strakes.lab.packages import table
 from strakes.lab.process import complaint, run
 from strakes.lab.site import LabSite
@@ -181,14 +181,17 @@ PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 
 class BrickLab(Lab[OptionsT]):
-    """A lab of servers in a private network. Each server has its own device with XFS, called a brick."""
+    """A lab of servers in a private network. Each server has its own device with XFS, a brick.
 
-    _network: LabNetwork
+    ``_inside``: prefix of a command that runs in this network.
+    """
+
+    _inside: tuple[str, ...]
     _bricks: Mapping[int, tuple[Device, Path]]
 
     def _make_bricks(self, what: str, number: int, size: int, slow: Mapping[int, int]) -> None:
         site = self.site
-        self._network = make_network(site)
+        self._inside = make_network(site)
         site.step(f"{number} device(s)")
         site.make_directory(what)
         bricks = {}
@@ -200,4 +203,5 @@ class BrickLab(Lab[OptionsT]):
         self._bricks = bricks
 
     def facts(self) -> Mapping[str, Any]:
-        return {"devices": {str(number): str(device.path) for number, (device, _) in self._bricks.items()}}
+        devices = {str(number): str(device.path) for number, (device, _) in self._bricks.items()}
+        return {"devices": devices, "commands": {"client": self._inside}}

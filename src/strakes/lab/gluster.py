@@ -10,6 +10,7 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.lab.cgroup import require
 from strakes.lab.device import PACKAGES, BrickLab, require_space
+from strakes.lab.network import SERVER
 from strakes.lab.options import LabOptions, check_ids, limits, option
 from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
@@ -55,20 +56,20 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self._start_daemon()
         self._make_volume()
         log = self.site.directory / "log/client.log"
-        where = ("-s", self._network.server, f"--volfile-id={VOLUME}", self.site.mount_point)
-        # Any local user can connect and create files of root, so mount with nosuid and nodev.
-        self.start_client(
-            "glusterfs", "--no-daemon", "--fuse-mountopts=nosuid,nodev", "-l", log, "-L", "WARNING", *where
-        )
+        where = ("-s", SERVER, f"--volfile-id={VOLUME}", self.site.mount_point)
+        # Any local user can connect and write files that belong to root, hence nosuid and nodev.
+        client = ("glusterfs", "--no-daemon", "--fuse-mountopts=nosuid,nodev", "-l", log, "-L", "WARNING")
+        self.start_client(*self._inside, *client, *where)
 
     def slow_down(self) -> None:
         for device, path in self._bricks.values():
             device.slow_down(self._pid_of(path))
 
     def facts(self) -> Mapping[str, Any]:
+        known = super().facts()
         return {
-            **super().facts(),
-            "commands": {"gluster": [str(word) for word in self._gluster()]},
+            **known,
+            "commands": {**known["commands"], "gluster": [str(word) for word in self._gluster()]},
             "bricks": {str(number): str(path / "data") for number, (_, path) in self._bricks.items()},
         }
 
@@ -89,16 +90,16 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self.site.step("management daemon")
         for own in _FIXED.values():
             self.site.make_directory(own)
-        volfile = self.site.fill("glusterd.vol", "glusterd.vol", socket=self._socket, server=self._network.server)
+        volfile = self.site.fill("glusterd.vol", "glusterd.vol", socket=self._socket, server=SERVER)
         daemon = ("glusterd", "--no-daemon", "-f", volfile, "-L", "WARNING")
-        self.site.start("glusterd", *self._network.inside, *self._with_own_directories(), *daemon)
+        self.site.start("glusterd", *self._inside, *self._with_own_directories(), *daemon)
         lacking = "it has not made its socket yet"
         self.site.wait_until("the management daemon", lambda: "" if self._socket.exists() else lacking)
 
     def _make_volume(self) -> None:
         self.site.step(f"a volume over {self.options.bricks} brick(s)")
         replica = ("replica", str(self.options.replica)) if self.options.replica > 1 else ()
-        bricks = [f"{self._network.server}:{path}/data" for _, path in self._bricks.values()]
+        bricks = [f"{SERVER}:{path}/data" for _, path in self._bricks.values()]
         command = (*self._with_own_directories(), *self._gluster(), "volume")
         self.site.run(*command, "create", VOLUME, *replica, *bricks, "force")
         self.site.run(*command, "start", VOLUME)
@@ -106,5 +107,5 @@ class GlusterLab(BrickLab[GlusterOptions]):
             self.site.adopt(f"brick.{number}", self._pid_of(path))
 
     def _pid_of(self, brick: Path) -> int:
-        name = f"{self._network.server}-{str(brick / 'data').strip('/').replace('/', '-')}.pid"
+        name = f"{SERVER}-{str(brick / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())

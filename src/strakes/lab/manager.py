@@ -16,7 +16,6 @@ from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
 from strakes.lab.kind import CLIENT, Lab, load
 from strakes.lab.mounts import mounted_at, mounts_below, networks_below, space_of, unmount
-from strakes.lab.network import remove_link
 from strakes.lab.options import LabOptions, require_bounds
 from strakes.lab.packages import require_packages
 from strakes.lab.process import is_alive, kill_all, memory_of, name_of, users_of
@@ -231,9 +230,8 @@ def _stop(place: Path, state: LabState) -> None:
         left = [f"{name_of(pid)} (process {pid})" for pid in undead]
         why = "SIGKILL does not end them: the kernel waits for a device, or they belong to another user"
         raise _not_removed(f"not all processes of {place.name} could be ended", ", ".join(left), why, place)
-    why = remove_link(state.id)
-    left = [f"network link: {why}"] if why else []
-    # Mounts without a server return errors instead of hanging.
+    left: list[str] = []
+    # After the end of their servers, accesses to these mounts fail instead of hanging.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []

@@ -10,7 +10,7 @@ from typing import Any
 from strakes.base.files import write_kept
 from strakes.lab.device import PACKAGES, BrickLab, require_space
 from strakes.lab.mounts import space_of
-from strakes.lab.network import is_listening
+from strakes.lab.network import SERVER, lacking
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 
@@ -45,34 +45,31 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         self.site.step(f"{self.options.chunkservers} chunkserver(s)")
         for number, (_, path) in self._bricks.items():
             self._start_chunkserver(number, path)
-        self.start_client("mfsmount", self.site.mount_point, "-f", "-H", self._network.server)
+        self.start_client(*self._inside, "mfsmount", self.site.mount_point, "-f", "-H", SERVER)
 
     def ready(self) -> str:
-        if lacking := super().ready():
-            return lacking
+        if why := super().ready():
+            return why
         space = space_of(self.site.mount_point)
         # The reported space lacks the parts that MooseFS and XFS reserve.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
         return "" if registered else "not all chunkservers have registered yet"
 
     def facts(self) -> Mapping[str, Any]:
-        server = self._network.server
         return {
             **super().facts(),
-            "master": f"{server}:{_CLIENT_PORT}",
-            "chunkservers": {str(number): f"{server}:{_FIRST_DATA_PORT + number}" for number in self._bricks},
+            "master": f"{SERVER}:{_CLIENT_PORT}",
+            "chunkservers": {str(number): f"{SERVER}:{_FIRST_DATA_PORT + number}" for number in self._bricks},
         }
 
     def _start_master(self) -> None:
         self.site.step("master")
         data = self.site.make_directory("master")
         write_kept(data / "metadata.mfs", b"MFSM NEW", mode=0o644)
-        exports = self.site.write("mfsexports.cfg", f"{self._network.subnet} / rw,alldirs,admin,maproot=0:0\n")
+        exports = self.site.write("mfsexports.cfg", f"{SERVER} / rw,alldirs,admin,maproot=0:0\n")
         config = self._config("master", DATA_PATH=data, EXPORTS_FILENAME=exports)
-        self.site.start("master", *self._network.inside, "mfsmaster", "-f", "-c", config, "start")
-        self.site.wait_until(
-            "the master", lambda: "" if is_listening(_CLIENT_PORT, self._network.server) else "it does not listen yet"
-        )
+        self.site.start("master", *self._inside, "mfsmaster", "-f", "-c", config, "start")
+        self.site.wait_until("the master", lambda: lacking(self._inside, _CLIENT_PORT))
 
     def _start_chunkserver(self, number: int, brick: Path) -> None:
         config = self._config(
@@ -80,12 +77,12 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
             DATA_PATH=self.site.make_directory(f"chunkserver.{number}"),
             HDD_CONF_FILENAME=self.site.write(f"disks.{number}.cfg", f"{brick}\n"),
             HDD_LEAVE_SPACE_DEFAULT=_LEAVE_FREE,
-            MASTER_HOST=self._network.server,
+            MASTER_HOST=SERVER,
             MASTER_RECONNECTION_DELAY=1,
             CSSERV_LISTEN_PORT=_FIRST_DATA_PORT + number,
         )
         daemon = ("mfschunkserver", "-f", "-c", config, "start")
-        self.site.start(f"chunkserver.{number}", *self._network.inside, *daemon)
+        self.site.start(f"chunkserver.{number}", *self._inside, *daemon)
 
     def _config(self, name: str, **settings: object) -> Path:
         settings |= {"WORKING_USER": "root", "WORKING_GROUP": "root"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.device import PACKAGES, BrickLab, require_space
-from strakes.lab.network import LabNetwork, is_listening
+from strakes.lab.network import SERVER, lacking
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 from strakes.lab.process import run
@@ -22,21 +22,24 @@ _PORT = 2049
 _MODPROBE_S = 10.0
 
 
-def start_server(site: LabSite, network: LabNetwork, path: Path) -> str:
-    """Start an NFS server that exports a new directory in ``path``. Return the source to mount: ``ADDRESS:/EXPORT``."""
+def start_server(site: LabSite, inside: tuple[str, ...], path: Path) -> str:
+    """Start an NFS server that exports a new directory in ``path``. Return the source to mount: ``ADDRESS:/EXPORT``.
+
+    ``inside``: see :func:`strakes.lab.network.make_network`.
+    """
     site.step("server")
     own, exported = site.make_directory("server"), path / _EXPORT.strip("/")
     exported.mkdir()
-    given = {"server": network.server, "port": _PORT, "own": own, "exported": exported, "export": _EXPORT}
+    given = {"server": SERVER, "port": _PORT, "own": own, "exported": exported, "export": _EXPORT}
     settings = site.fill("ganesha.conf", "ganesha.conf", **given)
     site.start(
         "ganesha",
-        *network.inside,
+        *inside,
         *("ganesha.nfsd", "-F", "-f", settings, "-p", own / "pid"),
         *("-L", site.directory / "log/ganesha.log", "-N", "NIV_EVENT"),
     )
-    site.wait_until("the server", lambda: "" if is_listening(_PORT, network.server) else "it does not answer yet")
-    return f"{network.server}:{_EXPORT}"
+    site.wait_until("the server", lambda: lacking(inside, _PORT))
+    return f"{SERVER}:{_EXPORT}"
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,14 @@ class NfsLab(BrickLab[NfsOptions]):
 
     def up(self) -> None:
         self._make_bricks("disk", 1, self.options.size, {})
-        self._source = start_server(self.site, self._network, self._bricks[1][1])
+        self._source = start_server(self.site, self._inside, self._bricks[1][1])
         self.site.step("client")
         self.site.make_directory("mnt")
         given = {name: getattr(self.options, name) for name in ("nconnect", "rsize", "wsize", "actimeo")}
         options = ",".join(
             ["nosuid,nodev,vers=4.2", *(f"{name}={value}" for name, value in given.items() if value is not None)]
         )
-        self.site.run("mount", "-t", "nfs4", "-o", options, self._source, self.site.mount_point)
+        self.site.run(*self._inside, "mount", "-t", "nfs4", "-o", options, self._source, self.site.mount_point)
 
     def facts(self) -> Mapping[str, Any]:
         return {**super().facts(), "source": self._source}

@@ -97,7 +97,7 @@ class GlusterTarget(RemoteTarget):
         return self._ask("volume", "info", self._name)
 
     def _ask(self, *words: str) -> ElementTree.Element:
-        return gluster(words, f"--remote-host={self._server}").ask(self.run)
+        return gluster(words, f"--remote-host={self._server}").ask(self.run_near_servers)
 
     def _profile(self) -> ElementTree.Element:
         words = ("volume", "profile", self._name, "info", "cumulative")

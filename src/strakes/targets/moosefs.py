@@ -75,13 +75,14 @@ class MooseFsTarget(RemoteTarget):
         match = _SOURCE.match(self.mount.source)
         assert match is not None
         host, port = match["host"], match["port"] or "9421"
-        told = describe(host, port, *(mfscli(host, port, data).ask(self.run) for data in ("IN", "CS")))
+        run = self.run_near_servers
+        told = describe(host, port, *(mfscli(host, port, data).ask(run) for data in ("IN", "CS")))
         return replace(told, client=known.client)
 
     def describe(self) -> Description:
         told = super().describe()
         try:
-            return replace(told, client={**told.client, "goal here": goal(str(self.path)).ask(self.run)})
+            return replace(told, client={**told.client, "goal here": goal(str(self.path)).ask(self.run_near_servers)})
         except StrakesError as error:
             return replace(told, notes=(*told.notes, said(error)))
 

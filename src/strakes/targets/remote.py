@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 from strakes.base.errors import StrakesError
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Runner
 from strakes.targets.description import Description, Limit
+from strakes.targets.mountinfo import read_mounts
 from strakes.targets.target import Target, said
+
+# Name of the mounted network namespace of a lab, beside the mount point of the lab.
+LAB_NETWORK = "network"
 
 # Common name of a counter -> the operations of FUSE, NFS, Ceph and GlusterFS that it counts.
 _OPERATIONS = {
@@ -38,6 +45,15 @@ class RemoteTarget(Target):
     """A network file system that strakes cannot configure. ``cannot``: impossible operations, each with the reason."""
 
     cannot: ClassVar[tuple[tuple[str, str], ...]]
+
+    @cached_property
+    def run_near_servers(self) -> Runner:
+        """Runner for tools that connect to servers. Those of a lab are reached only in its network, and by root."""
+        network = os.path.join(os.path.dirname(self.mount.mount_point), LAB_NETWORK)
+        if not any(other.mount_point == network and other.file_system == "nsfs" for other in read_mounts()):
+            return self.run
+        inside = ("nsenter", f"--net={network}")
+        return lambda argv, timeout_s=DEFAULT_TIMEOUT_S: self.run((*inside, *argv), timeout_s)
 
     def describe(self) -> Description:
         known = super().describe()

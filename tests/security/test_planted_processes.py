@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.processes import commands_of, mark_of
+from strakes.base.processes import commands_of, mark_of, trusted_words
 from strakes.targets.ceph_tool import access_of
 from strakes.targets.gluster import daemons
 from strakes.targets.mountinfo import parse_mountinfo
@@ -64,6 +64,15 @@ def test_a_process_with_a_planted_mark_is_not_taken_for_strakes(
     monkeypatch.setenv(name, value)
     with started(users, "tail", "-f", "/dev/null"):
         assert (commands_of(os.getpid(), 7) != ()) == (users == (0, 0, 0))
+
+
+def test_the_memory_of_processes_of_others_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.base.processes._MOST_WORDS_BYTES", 4096)
+    with (tmp_path / "environ").open("wb") as file:
+        file.truncate(1 << 40)  # A process can name any range of its memory as its environment (PR_SET_MM, prctl(2)).
+    for user, words in ((0, [b""] * 4097), (OTHER, [])):
+        (tmp_path / "status").write_text(f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\n")
+        assert trusted_words(tmp_path, "environ") == words
 
 
 def test_a_pipe_as_configuration_of_gluster_is_not_read(tmp_path: Path) -> None:

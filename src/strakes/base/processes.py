@@ -34,6 +34,7 @@ _SERVER_WAIT = re.compile(
 
 _MOST_POLL_S = 2e6
 _DAY_S = 86_400
+_MOST_WORDS_BYTES = 8 << 20  # The kernel allows 6 MiB (execve(2)).
 _CEPH_CONF = "/etc/ceph/ceph.conf"
 
 
@@ -70,13 +71,10 @@ def secure_environment() -> None:
 
 
 def _is_own_directory(path: str, *, sticky: bool = False) -> bool:
-    try:
-        directory = open_directory(Path(path), guarded=True)
-    except OSError:
-        return False
-    mode = os.fstat(directory).st_mode
-    os.close(directory)
-    return os.path.isabs(path) and (sticky or not mode & (stat.S_IWGRP | stat.S_IWOTH))
+    with suppress(OSError), closing(open_directory(Path(path), guarded=True)) as directory:
+        mode = os.fstat(directory).st_mode
+        return os.path.isabs(path) and (sticky or not mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return False
 
 
 def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
@@ -131,18 +129,27 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
     """Yield the process id and arguments of each process that runs a program for this user or root."""
     for number in sorted(filter(str.isdigit, os.listdir(proc))):
-        with suppress(OSError):
-            words = os.fsdecode((proc / number / "cmdline").read_bytes()).split("\0")[:-1]
-            if not words or os.path.basename(words[0]) != program:
-                continue
-            if is_trusted(proc / number):
-                yield int(number), words[1:]
+        words = [os.fsdecode(word) for word in trusted_words(proc / number, "cmdline")[:-1]]
+        if words and os.path.basename(words[0]) == program:
+            yield int(number), words[1:]
 
 
 def is_trusted(process: Path) -> bool:
     """Return whether all user ids of a process are those of this user or root. ``process``: directory in /proc."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
+
+
+def trusted_words(process: Path, name: str) -> list[bytes]:
+    """Return the words of ``environ`` or ``cmdline`` of a process, or [] if it has ended or is not trusted.
+
+    These files are memory of the process: another user could make them endless, or their reader wait without end.
+    """
+    with suppress(OSError):
+        if is_trusted(process):
+            with open(process / name, "rb") as file:
+                return file.read(_MOST_WORDS_BYTES).split(b"\0")
+    return []
 
 
 def process_start(pid: int) -> int | None:
@@ -180,13 +187,8 @@ def commands_of(pid: int, started: int) -> tuple[int, ...]:
     Processes of other users are ignored, because the mark can be copied.
     """
     mark = f"{_STARTED_BY}={pid}:{started}".encode()
-    left = []
-    for number in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
-            process = Path("/proc", number)
-            if mark in (process / "environ").read_bytes().split(b"\0") and is_trusted(process):
-                left.append(int(number))
-    return tuple(left)
+    numbers = filter(str.isdigit, os.listdir("/proc"))
+    return tuple(int(number) for number in numbers if mark in trusted_words(Path("/proc", number), "environ"))
 
 
 def descendants_of(pid: int) -> tuple[int, ...]:
@@ -239,9 +241,7 @@ def _proc_text(place: str, name: str) -> str:
 
 
 def _fields(pid: int | str) -> list[str]:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return []
     # The second field is the program's name in parentheses, with any characters.
-    return text.rpartition(")")[2].split()
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return []

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from strakes.base.files import open_kept
-from strakes.base.processes import is_trusted, process_start
+from strakes.base.processes import process_start, trusted_words
 from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 from strakes.targets.command import Completed
@@ -93,9 +93,8 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
         process = Path("/proc", str(pid))
         # Until env(1) starts the command, only the arguments of env contain the lab's id.
         for name in ("environ", "cmdline"):
-            with suppress(OSError):
-                if mark in (process / name).read_bytes().split(b"\0") and is_trusted(process):
-                    found.add(pid)
+            if mark in trusted_words(process, name):
+                found.add(pid)
         with suppress(OSError):
             if networks and (process / "ns/net").stat().st_ino in networks:
                 found.add(pid)

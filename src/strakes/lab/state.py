@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import PlantedFileError, closing, open_directory, open_kept, open_own, owner_of, read_whole
+from strakes.base.processes import is_trusted
 from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
 
@@ -130,8 +131,12 @@ def worker_in(lab: Path) -> str:
     """Return the id of the process that has locked a lab's directory, or "" without a lock."""
     with suppress(OSError):
         lines = Path("/proc/locks").read_text()
-        match = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
-        return match[1] if match else ""
+        found = re.findall(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
+        # Another user can lock a file with this inode number on another file system.
+        for pid in found:
+            with suppress(OSError):
+                if is_trusted(Path("/proc", pid)):
+                    return str(pid)
     return ""
 
 

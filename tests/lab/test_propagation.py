@@ -88,12 +88,19 @@ def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
             wait_for(lambda: str(disk) not in seen.read_text())
 
 
-# The third namespace has process ids and a /proc of its own, as a node of the HA pair has.
+# The third namespace has process ids and a /proc of its own, as a node of the HA pair has. The last one belongs to the
+# user who made it, and has another program as umount.
 @pytest.mark.parametrize(
-    ("used", "processes"), [(False, ()), (True, ()), (False, ("--pid", "--fork", "--kill-child=KILL", "--mount-proc"))]
+    ("used", "kept", "own"),
+    [
+        (False, False, ()),
+        (True, True, ()),
+        (False, False, ("--pid", "--fork", "--kill-child=KILL", "--mount-proc")),
+        (False, True, ("--user", "--map-root-user")),
+    ],
 )
 def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of_its_mount(
-    tmp_path: Path, used: bool, processes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, used: bool, kept: bool, own: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
         pytest.skip("needs root and mkfs.ext4")
@@ -112,12 +119,18 @@ def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of
             (tmp_path / "image").touch()
             assert loops_below(tmp_path) == ()
         subprocess.run(["mount", loop, str(where)], check=True)
-        script = f"cd {where if used else '/'} && exec sleep 60"
-        apart = ["unshare", *processes, "--mount", "--propagation", "private", "sh", "-c", script]
+        program = tmp_path / "umount"
+        program.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\n")
+        program.chmod(0o755)
+        planted = f"mount --bind {program} $(command -v umount) &&" if kept and own else ""
+        script = f"{planted} cd {where if used else '/'} && exec sleep 60"
+        apart = ["unshare", *own, "--mount", "--propagation", "private", "sh", "-c", script]
         with running(apart, os.environ["PATH"]):
             time.sleep(0.5)
             subprocess.run(["umount", str(where)], check=True)
-            assert detach_below(tmp_path) == ((Path(loop).name,) if used else ())
+            left = "".join(detach_below(tmp_path))
+            assert left.startswith(f"{loop}: it is still in use") if kept else not left
+            assert ("sleep (process" in left) == (kept and bool(own)) and not (tmp_path / "was-run").exists()
     finally:
         subprocess.run(["umount", str(where)], capture_output=True)
         subprocess.run(["losetup", "--detach", loop], capture_output=True)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from strakes.base.files import closing
 from strakes.base.processes import commands_of, mark_of, trusted_words
+from strakes.lab.state import worker_in
 from strakes.targets.ceph_tool import access_of
 from strakes.targets.gluster import daemons
 from strakes.targets.mountinfo import parse_mountinfo
@@ -73,6 +75,19 @@ def test_the_memory_of_processes_of_others_is_not_read(tmp_path: Path, monkeypat
     for user, words in ((0, [b""] * 4097), (OTHER, [])):
         (tmp_path / "status").write_text(f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\n")
         assert trusted_words(tmp_path, "environ") == words
+
+
+_LOCK = "import fcntl, os, sys, time; os.setuid(int(sys.argv[1])); fcntl.flock(0, 2); print(flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize("user", [0, OTHER])
+def test_a_lock_of_another_user_is_not_that_of_a_command_on_a_lab(tmp_path: Path, user: int) -> None:
+    with closing(os.open(tmp_path, os.O_RDONLY)) as directory:
+        words = [sys.executable, "-c", _LOCK, str(user)]
+        with subprocess.Popen(words, stdin=directory, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None and child.stdout.readline()
+            assert worker_in(tmp_path) == ("" if user else str(child.pid))
+            child.kill()
 
 
 def test_a_pipe_as_configuration_of_gluster_is_not_read(tmp_path: Path) -> None:

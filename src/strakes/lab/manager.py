@@ -235,7 +235,7 @@ def _stop(place: Path, state: LabState) -> None:
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []
-    left += [f"/dev/{loop}: it is still in use" for loop in detach_below(place)]
+    left += detach_below(place)
     left += remove_groups(state.id)
     if left:
         raise _not_removed(f"not everything of {place.name} could be removed", str(place), "; ".join(left), place)

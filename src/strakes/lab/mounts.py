@@ -15,7 +15,7 @@ from strakes.targets import calls
 from strakes.targets.mountinfo import Mount, read_mounts
 
 # Flags of umount2(2).
-_MNT_FORCE, _MNT_DETACH, _UMOUNT_NOFOLLOW = 1, 2, 8
+_MNT_FORCE, _MNT_DETACH, UMOUNT_NOFOLLOW = 1, 2, 8
 _UNMOUNT_S = 10.0
 
 
@@ -60,7 +60,7 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     deadline = time.monotonic() + patience_s
     while True:
         # MNT_FORCE ends system calls that wait for a dead server.
-        flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
+        flags = UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             return ""
         number = ctypes.get_errno()

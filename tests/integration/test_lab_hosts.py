@@ -218,7 +218,7 @@ def test_a_host_that_fails_during_a_phase_is_named_and_the_run_cleans_up(
     if how == "power":
         own_hosts.control("power", victim, "off")
     else:
-        os.kill(int((own_hosts.home / f"{victim}.pid").read_text()), 9)
+        os.kill(int((own_hosts.home / f"{victim}.pid").read_text().split()[0]), 9)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1, said
     assert f"host {victim}" in said

@@ -88,6 +88,27 @@ def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
             wait_for(lambda: str(disk) not in seen.read_text())
 
 
+def test_a_process_with_the_number_of_a_node_that_has_ended_is_not_taken_for_the_node(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("namespaces need root")
+    (tmp_path / "net.a").symlink_to("/proc/self/ns/net")
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+
+    def enter() -> int:
+        return subprocess.run([str(tmp_path / "ha.sh"), "enter", "a", "true"], capture_output=True).returncode
+
+    with running(namespaces_node(tmp_path, program), f"{tmp_path}:{os.environ['PATH']}"):
+        wait_for(lambda: enter() == 0)
+    assert enter() == 126
+    with subprocess.Popen(["timeout", "60", "sleep", "60"]) as other:
+        record = tmp_path / "a.pid"
+        record.write_text(re.sub(r"^\d+", str(other.pid), record.read_text()))
+        assert enter() == 126 and record.stat().st_mode & 0o777 == 0o600
+        other.terminate()
+
+
 # The third namespace has process ids and a /proc of its own, as a node of the HA pair has. The last one belongs to the
 # user who made it, and has another program as umount.
 @pytest.mark.parametrize(

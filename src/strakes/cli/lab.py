@@ -97,7 +97,7 @@ def exec_command(
     is available on every node.
     """
     lab = status(name)
-    commands = lab.facts.get("commands", {}) if lab else {}
+    commands = lab.facts.get("commands", {}) if lab and lab.condition in ("up", "degraded") else {}
     if node not in commands:
         why = f"its nodes are: {', '.join(commands)}" if commands else "this lab is down, or its kind has no nodes"
         remedy = "List the labs with strakes lab status. Labs of the kinds ha, hosts and slurm have nodes."

@@ -49,6 +49,7 @@ class HostsLab(Lab[HostsOptions]):
     def up(self) -> None:
         site = self.site
         self._script = site.install("scripts/host.sh", "host.sh")
+        site.install("scripts/common.sh", "common.sh")
         for directory in ("log", "etc/ssh"):
             site.make_directory(directory, mode=0o755)
         site.mount_memory(self.options.size)

@@ -7,14 +7,12 @@
 #   host.sh link NAME up|down   connect or cut the link of a host
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/common.sh"
 command=$1 name=$2
-init() { # the first process of the host, as seen from outside
-    read -r outer <"$here/$1.pid" && cut -d' ' -f1 "/proc/$outer/task/$outer/children"
-} 2>/dev/null
 
 case $command in
 host)
-    echo $$ >"$here/$name.pid"
+    become "$name"
     # Killing the outer process kills the whole host at once, like a power cut.
     exec nsenter --net="$here/net.$name" unshare --mount --uts --ipc --pid --fork --kill-child=KILL --propagation slave \
         "$here/host.sh" boot "$name" "$3"
@@ -48,17 +46,11 @@ boot)
     ;;
 enter)
     shift 2
-    inner=$(init "$name")
-    [ -n "$inner" ] || {
-        echo "$name is off" >&2
-        exit 126
-    }
-    exec nsenter --target "$inner" --net --mount --uts --ipc --pid \
-        sh -c 'cd "$0" 2>/dev/null || cd /; exec "$@"' "$PWD" "$@"
+    enter_namespaces "$name" sh -c 'cd "$0" 2>/dev/null || cd /; exec "$@"' "$PWD" "$@"
     ;;
 power)
     nsenter --net="$here/net.hub" ip link set "$name" down
-    read -r outer <"$here/$name.pid" && [ -n "$(init "$name")" ] && kill -KILL "$outer"
+    [ -n "$(init "$name")" ] && kill -KILL "$(outer "$name")"
     ;;
 link) exec nsenter --net="$here/net.hub" ip link set "$name" "$3" ;;
 esac

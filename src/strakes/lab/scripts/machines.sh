@@ -11,9 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 . "$here/user_mode.sh"
 command=$1 name=${2:-}
-alive() { # a zombie no longer has a command line
-    read -r outer <"$here/$1.pid" && grep -q "$running" "/proc/$outer/cmdline"
-} 2>/dev/null
+alive() { [ -n "$(outer "$1")" ]; }
 enter() { # NAME COMMAND...
     address=10.9.$(number_of "$1").1
     shift
@@ -22,7 +20,7 @@ enter() { # NAME COMMAND...
 
 case $command in
 node)
-    echo $$ >"$here/$name.pid"
+    become "$name"
     power_on "$name"
     ;;
 boot)

@@ -9,14 +9,11 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 command=$1 name=${2:-}
-init() { # the first process of the node, as seen from outside
-    read -r outer <"$here/$1.pid" && cut -d' ' -f1 "/proc/$outer/task/$outer/children"
-} 2>/dev/null
 alive() { [ -n "$(init "$1")" ]; }
 
 case $command in
 node)
-    echo $$ >"$here/$name.pid"
+    become "$name"
     # Killing the outer process kills the whole node at once, like a power cut.
     # An unmount outside also unmounts inside ("slave"), so the lab never keeps a foreign disk busy.
     exec nsenter --net="$here/net.$name" unshare --mount --uts --ipc --pid --fork --kill-child=KILL --propagation slave \
@@ -42,12 +39,7 @@ boot)
     ;;
 enter)
     shift 2
-    inner=$(init "$name")
-    [ -n "$inner" ] || {
-        echo "mds-$name is off" >&2
-        exit 126
-    }
-    exec nsenter --target "$inner" --net --mount --uts --ipc --pid "$@"
+    enter_namespaces "$name" "$@"
     ;;
 link) exec nsenter --net="$here/net.a" ip link set "ring$name" "$3" ;;
 journal) exec cat "$here/mnt/journal" ;;

@@ -1,6 +1,5 @@
 #!/bin/sh
 # Sourced by machines.sh: a machine is User-mode Linux, a kernel as a process.
-running=linux.uml
 power_on() { # NAME
     n=$(number_of "$1")
     # The lab machine sees this machine's files through the mounts at its start, all read-only except the lab's directory.

@@ -17,9 +17,15 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout.create(tmp_path / "a & 1")
 
 
-def test_arguments_reach_the_command_unchanged(checkout: Checkout) -> None:
+def test_arguments_reach_the_command_unchanged(checkout: Checkout, tmp_path: Path) -> None:
     python = checkout.install()
-    called = checkout.strakes("survey", "a dir", "", "--json", "-")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    os.utime(temporary, (0, 0))
+    # With this setting, bash keeps here-strings in files, which another user may exchange: there must be none.
+    environment = {"TMPDIR": str(temporary), "BASH_COMPAT": "50"}
+    called = checkout.strakes("survey", "a dir", "", "--json", "-", environment=environment)
+    assert temporary.stat().st_mtime == 0
     assert called.stdout.splitlines() == [str(python), "-I", "-m", "strakes", "survey", "a dir", "", "--json", "-"]
     assert (called.returncode, called.stderr) == (0, "")
 

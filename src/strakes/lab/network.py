@@ -9,7 +9,7 @@ from contextlib import suppress
 from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
-from strakes.targets.remote import LAB_NETWORK
+from strakes.targets.mountinfo import LAB_NETWORK
 
 LOOPBACK = "127.0.0.1"
 # Ports above the well-known ones, and below Linux's ports for outgoing connections (from 32768).

@@ -25,6 +25,9 @@ _REMOTE_FUSE = frozenset(
 # Source of a network mount: "server:/export", "server:9421", "//server/share" or "mfs#server".
 _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 
+# Name of the mounted network namespace of a lab, beside the mount point of the lab.
+LAB_NETWORK = "network"
+
 
 @dataclass(frozen=True)
 class Mount:

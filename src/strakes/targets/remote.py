@@ -11,11 +11,8 @@ from typing import ClassVar
 from strakes.base.errors import StrakesError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Runner
 from strakes.targets.description import Description, Limit
-from strakes.targets.mountinfo import read_mounts
+from strakes.targets.mountinfo import LAB_NETWORK, read_mounts
 from strakes.targets.target import Target, said
-
-# Name of the mounted network namespace of a lab, beside the mount point of the lab.
-LAB_NETWORK = "network"
 
 # Common name of a counter -> the operations of FUSE, NFS, Ceph and GlusterFS that it counts.
 _OPERATIONS = {

@@ -9,6 +9,7 @@ import click
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
+from strakes.base.foreign_text import shell_line
 from strakes.base.units import counted
 from strakes.cli.failover_text import print_check, print_drill, print_rehearsal, print_timeline, print_trials
 from strakes.cli.fault_options import FaultOptions, has_sessions
@@ -71,7 +72,7 @@ def plan_command(
     nodes = " and ".join(node.name for node in cluster.nodes)
     say()
     say(f"{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {output / 'RUNBOOK.md'} first; then:")
-    say_text(f"  strakes failover check {output}\n  strakes failover rehearse {output}")
+    say_text("\n".join(f"  strakes failover {part} {shell_line([str(output)])}" for part in ("check", "rehearse")))
 
 
 @command.part("check")

@@ -28,6 +28,10 @@ _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
     (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|[_-](?:pat|auth|otp)(?==))[\w.-]{0,200}=".replace("$SECRET", _SECRET_WORDS)
 _SECRET_ARGUMENT = re.compile(f"({_SECRET_VARIABLE}).+", re.IGNORECASE | re.DOTALL)
+# A quoted word of a shell, which may be a command for another shell. In a shortened text, it has no end.
+_QUOTED = re.compile(
+    r"""(?<![^\s=:,;&|(\[{])(?=['"])(?:'[^']*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|\\.|[\w./=@%+-])++""", re.DOTALL
+)
 # Value of an option or variable named as a secret, such as API_KEY. After -p, up to five digits are a port, not a
 # password. Lengths are limited, so that the matching time is proportional to the length of a hostile text.
 _SECRET = re.compile(
@@ -114,7 +118,18 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
     '--store=https://alerts:9093/... redis://db /scratch'
     """
-    return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(text))
+    return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(_QUOTED.sub(_nested, text)))
+
+
+def _nested(quoted: re.Match[str]) -> str:
+    """Return a quoted word without secrets. A command can have other commands as words, each quoted once more."""
+    for end in ("", "'", '"') if re.search(r"\s", quoted[0]) else ():
+        with suppress(ValueError):
+            word = shlex.split(quoted[0] + end)[0]
+            if (hidden := _argument(word)) != word:
+                return "'" + hidden.replace("'", "'\"'\"'") + "'"
+            break
+    return quoted[0]
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -124,8 +124,8 @@ def _walk(
             if guarded:
                 _require_guarded(directory, trusted)
             part = left.pop()
-            step = _step(part, directory, make=make)
-            if stat.S_ISLNK(os.fstat(step).st_mode):
+            step, is_link = _step(part, directory, make=make)
+            if is_link:
                 target = _target(step, trusted, part)
                 links += 1
                 if links > _MOST_LINKS:
@@ -154,25 +154,23 @@ def _require_guarded(directory: int, trusted: Collection[int]) -> None:
         raise PlantedFileError(f"other users can replace files in {place}", place)
 
 
-def _step(part: str, directory: int, *, make: int) -> int:
+def _step(part: str, directory: int, *, make: int) -> tuple[int, bool]:
     try:
-        return os.open(part, _STEP, dir_fd=directory)
+        return os.open(part, _STEP, dir_fd=directory), False
     except FileNotFoundError:
         if not make:
             raise
         with suppress(FileExistsError):
             os.mkdir(part, make, dir_fd=directory)
-        return os.open(part, _STEP, dir_fd=directory)
+        return os.open(part, _STEP, dir_fd=directory), False
     except NotADirectoryError:
-        link = os.open(part, _LINK, dir_fd=directory)
-        if stat.S_ISLNK(os.fstat(link).st_mode):
-            return link
-        os.close(link)
-        raise
+        return os.open(part, _LINK, dir_fd=directory), True
 
 
 def _target(link: int, trusted: Collection[int], part: str) -> str:
     with closing(link):
+        if not stat.S_ISLNK(os.fstat(link).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         owner = owner_of(link)
         if owner not in trusted:
             raise PlantedFileError(f"{part} is a symbolic link of another user (uid {owner})", part)

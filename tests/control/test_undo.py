@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from conftest import StrakesRunner, wait_for
+from mounts import faulty_mounted
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.files import default_root
 from strakes.base.processes import process_start
@@ -149,11 +152,11 @@ def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_o
 def test_an_undo_that_lacks_a_file_is_not_taken_for_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = journal.announce(tmp_path, "pulled the plug", RunCommand(("true",)))
 
-    def lacking(_undo: RunCommand) -> str:
+    def lacking(*_: object) -> str:
         raise FileNotFoundError("/missing")
 
     monkeypatch.setattr(RunCommand, "do", lacking)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(MeasurementError, match="/missing"):
         journal.put_right(path)
     assert len(journal.all_pending(tmp_path)) == 1
 
@@ -308,6 +311,16 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
     assert (tmp_path / "by-own").exists() and Path.cwd() == tmp_path / "planted"
     (tmp_path / "own").rename(tmp_path / "gone")
     (tmp_path / "planted").rename(tmp_path / "own")
-    with pytest.raises(MeasurementError, match=f"another directory .* undo the fault by hand, then remove {paths[1]}"):
+    with pytest.raises(MeasurementError, match=f"was replaced .* undo the fault by hand, then remove {paths[1]}"):
         journal.put_right(paths[1])
     assert paths[1].exists() and not (tmp_path / "by-planted").exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_fault_is_undone_although_the_directory_of_its_drill_fails(tmp_path: Path, there: bool) -> None:
+    with faulty_mounted() as mounted, chdir(mounted.place):
+        path = journal.announce(tmp_path, "pulled the plug", RunCommand(("touch", str(tmp_path / "undone"))))
+        with path.open("r+b") as file:
+            mounted.fail("getattr", errno=errno.ENOTCONN)
+            assert journal.put_right_open(path, file.fileno(), there=there) and (tmp_path / "undone").exists()
+            mounted.mend()

@@ -11,18 +11,19 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, make_directory, open_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
 from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run
 
 _LOOK_EVERY_S = 0.5
 _MOST_BYTES = 1 << 20
@@ -74,54 +75,60 @@ def put_right(path: Path) -> str:
     except OSError as error:
         raise store_error(error, path) from error
     with file:
-        return put_right_open(path, file.fileno())
+        return put_right_open(path, file.fileno(), there=False)
 
 
-def put_right_open(path: Path, descriptor: int, *, settle: bool = True) -> str:
-    """Undo the fault described by an open journal file, even if the file was moved or removed.
+def put_right_open(path: Path, descriptor: int, *, settle: bool = True, there: bool = True) -> str:
+    """Undo the fault recorded in an open file, even if the file was moved or removed.
 
-    Returns and raises the same as :func:`put_right`. ``settle``: remove the file after success. If ``settle`` is false,
-    a lock by another process is ignored after COMMAND_S seconds.
+    Returns and raises the same as :func:`put_right`. An empty file records that the fault is already undone.
+    ``settle``: whether to remove the file afterwards. Without it, a lock by another process is ignored after COMMAND_S
+    seconds. ``there``: whether this process has the working directory of the drill.
     """
-    with closing(_reopened(path, descriptor)) as own:
-        _lock(own, None if settle else COMMAND_S)
-        content = os.pread(own, _MOST_BYTES + 1, 0)
-        if not content:
-            return ""
-        pending = _pending(path, content)
-        with _in_directory(pending):
-            not_needed = pending.undo.do()
-        if settle:
-            os.ftruncate(own, 0)
-            with suppress(OSError):
-                remove_kept(path)
-        return not_needed or pending.undo.text
+    try:
+        with closing(_reopened(path, descriptor)) as own:
+            _lock(own, None if settle else COMMAND_S)
+            content = os.pread(own, _MOST_BYTES + 1, 0)
+            if not content:
+                return ""
+            pending = _pending(path, content)
+            not_needed = pending.undo.do() if there else _undo_elsewhere(pending)
+            if settle:
+                os.ftruncate(own, 0)
+                with suppress(OSError):
+                    remove_kept(path)
+            return not_needed or pending.undo.text
+    except OSError as error:
+        raise MeasurementError("a fault could not be undone", where=str(path), why=str(error)) from error
 
 
 def _inode(found: os.stat_result) -> str:
     return f"{found.st_dev}:{found.st_ino}"
 
 
-@contextmanager
-def _in_directory(pending: Pending) -> Iterator[None]:
-    """Run the body in the working directory of the drill, or in / if that directory was replaced."""
-    place, inode = pending.directory["path"], pending.directory["inode"]
-    before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.chdir("/")
-        with suppress(OSError), closing(open_directory(Path(place))) as found:
+def _undo_elsewhere(pending: Pending) -> str:
+    """Run the commands in the working directory of the drill, or in / if that was replaced or does not answer."""
+    path, inode = pending.directory["path"], pending.directory["inode"]
+    with ExitStack() as stack:
+        there = "/"
+        with suppress(OSError, StrakesError):
+            run(("stat", path))  # This command has a time limit. Opening a directory of a dead server has none.
+            found = stack.enter_context(closing(open_directory(Path(path))))
             if _inode(os.fstat(found)) == inode:
-                os.fchdir(found)
-        yield
-    except StrakesError as error:
-        if _inode(os.stat(".")) != inode:
-            error.why = f"this ran in /, because {place} is another directory than during the drill. {error.why}"
-            if not error.remedy or isinstance(error, EnvironmentLacksError):
-                error.remedy = f"If it needs that directory, undo the fault by hand, then remove {pending.path}."
-        raise
-    finally:
-        os.fchdir(before)
-        os.close(before)
+                there = f"/proc/{os.getpid()}/fd/{found}"
+
+        def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+            return run(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *argv), timeout_s)
+
+        try:
+            return pending.undo.do(ask)
+        except StrakesError as error:
+            if there == "/":
+                error.why = f"this ran in /, because {path} was replaced or does not answer. {error.why}"
+                error.remedy = error.remedy or (
+                    f"If it needs that directory, undo the fault by hand, then remove {pending.path}."
+                )
+            raise
 
 
 def _lock(journal: int, within_s: float | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -49,7 +50,7 @@ def undo(fault: Fault) -> None:
     from_record(json.loads(json.dumps(to_record(fault.undo)))).do()
 
 
-def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order() -> None:
+def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order(tmp_path: Path) -> None:
     names = [target.name for target in mounted_targets(SERVED)]
     assert names == ["MGS", *(f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))]
     assert mounted_targets(SERVED)[0].mount_unless_mounted.endswith("mount -t lustre -o nosvc /dev/vdb /mnt/lt/mgs")
@@ -59,6 +60,13 @@ def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order() -> 
     assert mounted_targets(spaced)[0].mount_unless_mounted.endswith("mount -t lustre -o ro 'pool/mdt 1' '/mnt/a b'")
     # Since Lustre 2.16 targets have the file-system type lustre_tgt.
     assert mounted_targets("/dev/sda /m lustre_tgt rw,svname=l-OST000a,mgsnode=a@tcp 0 0")[0].name == "l-OST000a"
+    # A FUSE mount of an ordinary user can have any source.
+    source = "svname=l-MDT0001,\u2028a\xa0b\xa0lustre\xa0svname=l-MDT0001 /m fuse.x rw,user_id=9 0 0"
+    looked = mounted_targets(spaced)[0].mount_unless_mounted.partition("||")[0]
+    for mounts, found in ((source, False), (spaced, True)):
+        (tmp_path / "mounts").write_text(f"{mounts}\n")
+        done = subprocess.run(["sh", "-c", looked.replace("/proc/mounts", str(tmp_path / "mounts"))])
+        assert bool(mounted_targets(mounts)) == (done.returncode == 0) == found
 
 
 @pytest.mark.parametrize(("name", "how"), [("lustre-umount", "umount"), ("lustre-umount-force", "umount-f")])

@@ -268,7 +268,7 @@ class Servers:
 
 
 def test_targets_are_mounted_except_one_that_another_server_has_taken_over() -> None:
-    servers = Servers(second=MDT_MOUNTED)
+    servers = Servers(first="svname=labfs-OST0001 /m fuse.x rw 0 0\n", second=MDT_MOUNTED)
     assert from_record(to_record(BOTH)) == BOTH
     assert BOTH.do(servers) == (
         "labfs-MDT0001 stays on the server that has mounted it (second --token ... cat /proc/mounts)"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +23,14 @@ from strakes.targets.command import Runner, run
 
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
+
+
+def targets_in(mounts: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the fields of each Lustre target in /proc/mounts. Sources of FUSE mounts can have any text."""
+    for fields in (line.split(" ") for line in mounts.split("\n")):
+        for option in fields[3].split(",") if fields[2:3] in (["lustre"], ["lustre_tgt"]) else ():
+            if option.startswith("svname="):
+                yield option.removeprefix("svname="), fields
 
 
 class Undo(ABC):
@@ -134,7 +141,7 @@ class MountTargets(Undo):
         if seen.status != 0:
             why = seen.stderr.strip() or f"status {seen.status}"
             raise MeasurementError("a server does not report its mounts", where=words, why=why)
-        return {name for name in self.names if re.search(rf"\bsvname={re.escape(name)}[, ]", seen.stdout)}
+        return {name for name, _ in targets_in(seen.stdout) if name in self.names}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.control.drill_undo import MountTargets, RunCommand
+from strakes.control.drill_undo import MountTargets, RunCommand, targets_in
 from strakes.control.fault import Ask, OneCommand
 from strakes.targets.command import Runner, run
 from strakes.targets.lustre_lfs import LIST_NIDS
@@ -49,26 +49,21 @@ class MountedTarget:
     def mount_unless_mounted(self) -> str:
         given = [option for option in self.options if option in _GIVEN]
         words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
-        pattern = shlex.quote(f"svname={self.name}[, ]")
-        return f"grep -q {pattern} /proc/mounts || {shlex.join(words)}"
+        pattern = shlex.quote(f"^[^ ]+ [^ ]+ lustre(_tgt)? ([^ ]*,)?svname={self.name}[, ]")
+        return f"grep -Eq {pattern} /proc/mounts || {shlex.join(words)}"
 
 
 def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
     """Return the targets in a server's /proc/mounts, in the order in which Lustre starts them.
 
-    >>> line = "/dev/vdd /mnt/mdt1 lustre rw,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0"
+    >>> line = "/dev/b /mdt lustre rw,svname=l-MDT0001,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0"
     >>> mounted_targets(line)[0].mount_unless_mounted
-    "grep -q 'svname=labfs-MDT0001[, ]' /proc/mounts || mount -t lustre /dev/vdd /mnt/mdt1"
+    "grep -Eq '^[^ ]+ [^ ]+ lustre(_tgt)? ([^ ]*,)?svname=l-MDT0001[, ]' /proc/mounts || mount -t lustre /dev/b /mdt"
     """
-    targets = []
-    for line in mounts.splitlines():
-        words = [unescape(word) for word in line.split()]
-        if len(words) < 4 or words[2] not in ("lustre", "lustre_tgt"):
-            continue
-        options = words[3].split(",")
-        name = next((option.removeprefix("svname=") for option in options if option.startswith("svname=")), "")
-        if name:
-            targets.append(MountedTarget(name, words[0], words[1], tuple(options)))
+    targets = [
+        MountedTarget(name, unescape(fields[0]), unescape(fields[1]), tuple(fields[3].split(",")))
+        for name, fields in targets_in(mounts)
+    ]
     return tuple(sorted(targets, key=lambda target: (*(kind not in target.name for kind in _STARTS), target.name)))
 
 

@@ -14,9 +14,12 @@ from strakes.control import fault_drbd
 from strakes.control.drill_undo import RunCommand
 from strakes.control.fault import Ask
 from strakes.control.fault_drbd import DiscardPeer, DisconnectPeer
+from strakes.control.knob import catalogue
+from strakes.control.knob_bindings import knobs_of
 from strakes.failover.timeline import Moment
 from strakes.targets.command import Completed
 from strakes.targets.mountinfo import Mount
+from strakes.targets.registry import target_of_mount
 
 EQUAL = "cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate"
 AWAY = "cs:StandAlone ro:Primary/Unknown ds:UpToDate/Outdated"
@@ -96,3 +99,14 @@ def test_only_a_primary_with_equal_copies_may_lose_its_peer(device: Device, tmp_
 def test_a_directory_on_another_device_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="not on a DRBD device"):
         DisconnectPeer(Ask(tmp_path))
+
+
+def test_the_mount_of_another_user_chooses_no_device_and_no_setting(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = Mount(2, 0, 43, "/", "/srv", (), "fuse.glusterfs", "/dev/drbd12", ("rw", "user_id=9"))
+    monkeypatch.setattr(fault_drbd, "mount_of", lambda _path: mount)
+    with pytest.raises(BadInputError, match="not on a DRBD device"):
+        DisconnectPeer(Ask(tmp_path), device.run, device.states)
+    knobs = knobs_of(target_of_mount(tmp_path, mount), catalogue())
+    assert knobs and all("*" in knob.file_systems for knob in knobs)

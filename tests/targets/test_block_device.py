@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,10 @@ def test_a_device_with_few_attributes_is_described(sysfs: Path) -> None:
 )
 def test_a_mount_without_a_block_device_has_none(sysfs: Path, number: str, source: str) -> None:
     assert block_device_of(mount_on(number, source), sysfs) is None
+    of_another_user = parse_mountinfo("36 35 0:45 / /mnt rw - fuse.x /dev/null rw,user_id=9")[0]
+    (sysfs / "dev/block/1:3").symlink_to(sysfs / "devices/pci0/block/sda")
+    assert block_device_of(of_another_user, sysfs) is None
+    assert block_device_of(replace(of_another_user, super_options=("user_id=0",)), sysfs) is not None
 
 
 def test_a_software_raid_names_its_level_and_its_members(sysfs: Path) -> None:

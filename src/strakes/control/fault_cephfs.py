@@ -182,7 +182,8 @@ class FailServer(MetadataServerFault):
 
 def is_cephfs(directory: Path) -> bool:
     """Return whether a directory is on a CephFS mount."""
-    return mount_of(directory).file_system in FILE_SYSTEMS
+    mount = mount_of(directory)
+    return mount.file_system in FILE_SYSTEMS and not mount.of_another_user
 
 
 def _configuration(directory: Path) -> Path:

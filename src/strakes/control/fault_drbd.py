@@ -45,9 +45,9 @@ class DisconnectPeer(OneCommand):
     def __init__(self, ask: Ask, run_one: Runner = run, states: Path = Path("/proc/drbd")) -> None:
         """Read the state of the device. Raises BadInputError if its copies differ or this node is not primary."""
         self._run, self._states = run_one, states
-        source = mount_of(ask.directory).source
-        found = re.fullmatch(r"/dev/drbd(\d+)", source)
-        if found is None:
+        mount = mount_of(ask.directory)
+        source, found = mount.source, re.fullmatch(r"/dev/drbd(\d+)", mount.source)
+        if found is None or mount.of_another_user:
             raise BadInputError("DIR is not on a DRBD device", where=f"{ask.directory} on {source}")
         self._minor = found[1]
         self._device = f"drbd{self._minor}"

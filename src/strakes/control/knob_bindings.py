@@ -186,7 +186,7 @@ class Bindings:
 
 def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
     """Return the knobs of a target's file system and of the kernel."""
-    kind = target.mount.file_system
+    kind = "" if target.mount.of_another_user else target.mount.file_system
     return tuple(knob for knob in knobs if kind in knob.file_systems or "*" in knob.file_systems)
 
 

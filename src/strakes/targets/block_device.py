@@ -35,8 +35,8 @@ class BlockDevice:
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
     """Return the block device of a mount, or None if the file system has no local device (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
-    if mount.major == 0 and mount.source.startswith("/dev/"):
-        # A file system on several devices, such as btrfs, has no device number. Use the device that the mount names.
+    if mount.major == 0 and mount.source.startswith("/dev/") and not mount.of_another_user:
+        # A file system on several devices, such as btrfs, has an anonymous device number. Use the device in its source.
         with suppress(OSError):
             device = os.stat(mount.source).st_rdev
             number = f"{os.major(device)}:{os.minor(device)}"

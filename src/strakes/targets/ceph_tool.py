@@ -112,7 +112,7 @@ class Inside:
 def inside(directory: Path) -> Inside:
     """Return the arguments that libcephfs needs for a directory. Raises BadInputError if it is not on CephFS."""
     mount = mount_of(directory)
-    if mount.file_system not in FILE_SYSTEMS:
+    if mount.file_system not in FILE_SYSTEMS or mount.of_another_user:
         raise BadInputError(
             "the backend cephfs needs a directory on a Ceph file system",
             where=str(directory),

@@ -49,6 +49,12 @@ class Mount:
         return tuple(dict.fromkeys((*self.options, *self.super_options)))
 
     @property
+    def of_another_user(self) -> bool:
+        """Whether another user mounted it by FUSE. That user has chosen its source, and its type after "fuse."."""
+        users = [match[1] for option in self.all_options if (match := re.fullmatch(r"user_id=(\d+)", option))]
+        return self.file_system.startswith("fuse") and any(int(user) not in (0, os.geteuid()) for user in users)
+
+    @property
     def remote(self) -> bool:
         if self.file_system in _REMOTE:
             return True

@@ -45,13 +45,8 @@ def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:
     """Return the Target of a mount, without checking that the directory exists."""
     for pattern, (module, name) in TARGETS.items():
-        if re.fullmatch(pattern, mount.file_system) and not _is_of_another_user(mount):
+        if re.fullmatch(pattern, mount.file_system) and not mount.of_another_user:
             kind: type[Target] = getattr(import_module(f"strakes.targets.{module}"), name)
             if kind.claims(mount):
                 return kind(directory, mount, servers=servers)
     return LocalTarget(directory, mount, servers=servers)
-
-
-def _is_of_another_user(mount: Mount) -> bool:
-    users = [match[1] for option in mount.all_options if (match := re.fullmatch(r"user_id=(\d+)", option))]
-    return mount.file_system.startswith("fuse") and any(int(user) not in (0, os.geteuid()) for user in users)

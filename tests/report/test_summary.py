@@ -71,9 +71,11 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     assert "processes: a larger --budget is needed" in " ".join(text.split())
     assert "--budget 4m\n        measures the cells that the budget left out, and rates" in text
     alone = Finding("ratio", "s", "The cost is unknown.", "unknown", (), needs="--against an equal device")
-    written = (f"{portrait.reproduce[0]} --json 'a b.json' --html x.html", *portrait.reproduce[1:])
+    written = ("strakes survey '/a --html b'\"'\"'c' --json 'a b.json' --budget 2m --html=x.html --servers ';id;#'",)
     text = render_summary(replace(portrait, findings=(alone,), reproduce=written), width=100, colour=False)
-    assert "--against DIR2 --budget 4m\n        --against an equal device" in text and "--json" not in text
+    assert (
+        """ survey '/a --html b'"'"'c' --servers ';id;#' --against DIR2 --budget 4m\n        --against an eq""" in text
+    )
     memory = RunWarning("memory-file-system", "The directory is on tmpfs.", "Give another one.")
     text = render_summary(replace(portrait, warnings=(memory,)), width=100, colour=False)
     assert "Next    Give a directory on the storage to measure" in text and "--budget" not in text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 
+from strakes.base.foreign_text import for_shell
 from strakes.base.language import gettext
 from strakes.base.units import typed_seconds
 from strakes.model.portrait import Portrait
@@ -13,6 +14,7 @@ from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 # Default budget in seconds, enough for all settings of a survey on one node.
 _ALL_CELLS_S = 120.0
 _PHASE_S = 1.0  # Seconds of a phase, twice the length of a burst.
+_REPLACED = {"--budget", "--phase", "--json", "--html"}  # Options that the next command does not repeat.
 
 
 def next_step(portrait: Portrait) -> tuple[str, str]:
@@ -21,7 +23,9 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         return "", ""
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
         return "", gettext("Give a directory on the storage to measure: more runs here would show only memory.")
-    command = re.sub(r" --(budget|phase|json|html)[= ]('[^']*'|\S)+", "", "".join(portrait.reproduce[:1]))
+    words = shlex.split(for_shell("".join(portrait.reproduce[:1])))
+    pairs = zip(["", *words], words, strict=False)
+    command = shlex.join(word for before, word in pairs if not _REPLACED & {before, word.partition("=")[0]})
     budget_s = portrait.run.get("options", {}).get("budget_s")
     times = [
         max(times_to_decide(one.low, one.high) for one in (answer.against, *answer.others) if one.grade == "undecided")

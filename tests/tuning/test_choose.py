@@ -125,6 +125,9 @@ def test_the_job_says_how_many_ranks_to_merge() -> None:
     chosen = choose(APP, world(few, ("processes-per-node",)))
     (job,) = pastes(APP, chosen, "lustre")
     assert "#SBATCH --nodes=4" in job.text and "merge groups of 8 ranks, so that 2 of a node write" in job.text
+    planted = replace(APP, phases=(replace(DUMP, name="dump\nid"),))
+    (job,) = pastes(planted, choose(planted, world(few, ("processes-per-node",))), "lustre")
+    assert "\n# dump\\nid: merge groups" in job.text
 
 
 def test_collective_output_gets_romio_and_cray_hints_and_settings_of_its_library() -> None:

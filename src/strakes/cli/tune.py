@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from strakes.base.foreign_text import command_line
+from strakes.base.foreign_text import command_line, for_terminal
 from strakes.cli.options import PATH, Directory, Measuring, assignments, command_named, option
 from strakes.cli.say import say_lines
 
@@ -61,5 +61,5 @@ def command(
     run = carry_out(perform, request, options)
     if conclude(run, options):
         for paste in outcome_of(run).pastes:
-            say_lines(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}\n")
+            say_lines(f"\n--- {for_terminal(f'{paste.title} ({paste.where})')}\n{paste.text.rstrip()}\n")
     return 0

@@ -79,9 +79,7 @@ class Chosen:
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
         """Return the recommended value of a setting for an I/O phase, or None if there is no recommendation."""
-        return next(
-            (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
-        )
+        return next((one.value for one in self.choices if (one.phase, one.what) == (phase.name, what)), None)
 
 
 def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext
 from strakes.base.units import format_bytes
 from strakes.targets.description import Layout, LayoutComponent
@@ -38,9 +39,7 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
                 snippets.append(Paste(f"layout for {phase.name}", where, text))
     if file_system == "lustre" and len(chosen.classes) > 1:
         snippets += class_layouts(chosen.classes, file_system)
-    for phase in app.phases:
-        snippets += _library(app, phase, chosen)
-    return (*snippets, _job(app, chosen))
+    return (*snippets, *(paste for phase in app.phases for paste in _library(app, phase, chosen)), _job(app, chosen))
 
 
 def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
@@ -186,5 +185,6 @@ def _job(app: App, chosen: Chosen) -> Paste:
         if phase.operation == "write" and writers and app.grouping > 1:
             group = min(app.grouping, -(-app.ranks_per_node // writers))
             writing = -(-app.ranks_per_node // group)
-            lines.append(f"# {phase.name}: merge groups of {group} ranks, so that {writing} of a node write")
+            name = for_terminal(phase.name)  # A line end would end the comment.
+            lines.append(f"# {name}: merge groups of {group} ranks, so that {writing} of a node write")
     return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import for_shell, shell_line
 from strakes.base.language import gettext
 from strakes.model.portrait import IntervalOf, Setting
 from strakes.report.numbers import level_of
@@ -152,12 +153,13 @@ class TuningOutcome:
         ]
         snippets = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.run.facts.get("file_system", ""))))
         if not plain:
-            where = "a shell, before the files are made in DIR"
-            snippets.append(Paste("layout", where, f"lfs setstripe {kind} DIR"))
+            layout = for_shell(f"lfs setstripe {kind} DIR")
+            snippets.append(Paste("layout", "a shell, before the files are made in DIR", layout))
         knobs = [f"{name.removeprefix(KNOB)}={level}" for name, level in self.changes.items() if name.startswith(KNOB)]
         if knobs:
             where = "a shell, as root; strakes knobs restore puts the old values back"
-            snippets.append(Paste("settings of the system", where, f"strakes knobs set DIR {' '.join(knobs)}"))
+            command = shell_line(["strakes", "knobs", "set", "DIR", *knobs])
+            snippets.append(Paste("settings of the system", where, command))
         own = [instruction for name, level in self.changes.items() if (instruction := to_do(name, level))]
         if own:
             snippets.append(Paste("the application itself", "its configuration or its source", "\n".join(own)))

@@ -125,9 +125,8 @@ def _undo_elsewhere(pending: Pending) -> str:
         except StrakesError as error:
             if there == "/":
                 error.why = f"this ran in /, because {path} was replaced or does not answer. {error.why}"
-                error.remedy = error.remedy or (
-                    f"If it needs that directory, undo the fault by hand, then remove {pending.path}."
-                )
+                by_hand = f"If it needs that directory, undo the fault by hand, then remove {pending.path}."
+                error.remedy = error.remedy or by_hand
             raise
 
 

@@ -16,15 +16,7 @@ from typing import Self
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.units import counted, format_seconds
 from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
-from strakes.control.drill_outcome import (
-    READ_S,
-    DrillOutcome,
-    FileKey,
-    expected_sums,
-    outcome_of,
-    pending,
-    read_back,
-)
+from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, expected_sums, outcome_of, pending, read_back
 from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
@@ -338,8 +330,7 @@ class _Stroke:
         self._say(self._fault.text)
         try:
             if self._fault.undo is not None:
-                within_s = self._timing.undone_within_s
-                self._promise = Promise(self._root, self._fault.text, self._fault.undo, within_s)
+                self._promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
         except StrakesError as error:
             self.failure = error
             return

@@ -133,8 +133,7 @@ class PowerOff(OneCommand):
             raise EnvironmentLacksError(_UNCONFIRMED, where=ask.bmc, why=answer.last_line)
 
     def lacking(self) -> str:
-        answer = self._run(self._status)
-        return "" if _ON in answer.stdout else _UNCONFIRMED
+        return "" if _ON in self._run(self._status).stdout else _UNCONFIRMED
 
 
 def _refuse_open_secret(path: Path) -> None:

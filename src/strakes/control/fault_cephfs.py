@@ -132,8 +132,7 @@ class _ProcessFault(MetadataServerFault):
             what = "strakes can kill or stop a metadata server only in a lab on this machine"
             remedy = f"Elsewhere, give the commands: --fault-command {kill} --restore-command {start}"
             raise BadInputError(what, where=str(ask.directory), remedy=remedy)
-        alive = (process.pid for process in self.lab.processes if process.role == role and process.alive)
-        self._pid = next(alive, 0)
+        self._pid = next((process.pid for process in self.lab.processes if process.role == role and process.alive), 0)
         if not self._pid:
             raise BadInputError(f"{role} is active but was not started by this lab", where=self.lab.name)
         self.text = f"kill -{self.word} {role} (process {self._pid}), the active metadata server"

@@ -77,8 +77,7 @@ class DisconnectPeer(OneCommand):
             if now.equal and self._began_s is not None and self._took_s is None:
                 self._took_s = now_s - self._began_s
             if now[:3] != last[:3]:
-                text = f"{' '.join(now[:3])}, {format_bytes(now.behind_bytes)} differ"
-                seen(Moment(now_s, self._device, text))
+                seen(Moment(now_s, self._device, f"{' '.join(now[:3])}, {format_bytes(now.behind_bytes)} differ"))
             last = now
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:

@@ -200,7 +200,6 @@ def find(name: str, knobs: tuple[Knob, ...] | None = None) -> Knob:
     known = {knob.name: knob for knob in (catalogue() if knobs is None else knobs)}
     if name in known:
         return known[name]
-    short = [full for full in known if full.rpartition(".")[2] == name]
-    near = short or get_close_matches(name, known, n=3)
+    near = [full for full in known if full.rpartition(".")[2] == name] or get_close_matches(name, known, n=3)
     remedy = f"Did you mean {' or '.join(near)}?" if near else "List all settings: strakes knobs list"
     raise BadInputError(f"there is no setting {name!r}", remedy=remedy)

@@ -134,8 +134,7 @@ class Bindings:
         return _PLACEHOLDER.sub(lambda match: self._value(knob, match[1]), text)
 
     def _value(self, knob: Knob, name: str) -> str:
-        of_client = name in ("instance", "file_system")
-        value = str(getattr(self._client, name) if of_client else getattr(self, f"_{name}"))
+        value = str(getattr(self._client, name) if name in ("instance", "file_system") else getattr(self, f"_{name}"))
         if not value:
             lacking = {"device": "DIR is not on a local disk", "bdi": "DIR is on a local disk; use queue.read_ahead_kb"}
             raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))

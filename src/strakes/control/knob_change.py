@@ -91,8 +91,7 @@ def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
     readings = []
     for knob in chosen:
         try:
-            values = {place.name_with_host: place.read(ask) for place in bindings.places(knob)}
-            readings.append(Reading(knob, values))
+            readings.append(Reading(knob, {place.name_with_host: place.read(ask) for place in bindings.places(knob)}))
         except StrakesError as error:
             silent = error if isinstance(error, ServerUnreadError) else None
             readings.append(Reading(knob, why=reason(error), unread=silent))

@@ -263,8 +263,7 @@ def read_journal(path: Path) -> JournalState:
     except OSError as error:
         raise store_error(error, path) from error
     try:
-        rows = [json.loads(line) for line in data[: whole_length(data)].splitlines()]
-        return _state(path, rows)
+        return _state(path, [json.loads(line) for line in data[: whole_length(data)].splitlines()])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise DamagedJournalError(
             "a journal of changed settings is damaged",

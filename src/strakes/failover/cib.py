@@ -19,7 +19,9 @@ from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, 
 
 # Version numbers that replace those of a CIB, because Pacemaker's tools refuse a CIB from a newer release.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
-# Sections that Pacemaker's schema requires.
+# Properties of old clusters, which the current schema forbids.
+_GONE = re.compile("cluster-infrastructure|expected-quorum-votes|(default|is-managed)-.*|[a-z]+_[a-z_]+")
+# Sections that Pacemaker's schema requires. A hand-written CIB may lack them.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
 # Elements whose attribute ``id`` is a reference to another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
@@ -65,9 +67,11 @@ class Cib:
             # crm_simulate aborts at the first action of a resource of class nagios.
             resource.attrib |= {"class": "ocf", "provider": "heartbeat", "type": "Dummy"}
         for properties in root.iterfind("./configuration/crm_config/cluster_property_set"):
-            for pair in properties.iterfind("./nvpair"):
+            for pair in properties.findall("./nvpair"):
                 name = pair.get("name", "")
                 pair.set("name", renamed("properties").get(name, name))
+                if _GONE.fullmatch(name) and root.get("validate-with", "").startswith("pacemaker-3"):
+                    properties.remove(pair)
         return root
 
     def with_nodes_online(self, names: Iterable[str]) -> Xml.Element:

@@ -134,8 +134,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 def clones(setup: Setup) -> Iterator[Thing]:
     """Yield the meta attributes of each clone, and properties of its members."""
     cib = setup.pacemaker
-    # A copy at another site is not in the cluster.
-    own = {*setup.node_names}
+    own = {*setup.node_names}  # A copy at another site is on no node.
     hosts = {r.name: str(len({one.name for one in r.hosts} & own) or len(r.hosts) or "") for r in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():

@@ -20,13 +20,11 @@ from strakes.failover.rules_stacks import needs_of, provided_by, users
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
-# Units that provide disks, or that mounts need.
 _PROVIDERS = re.compile("iscsi|multipath|lvm|vdo|rpc|zfs|drbd|dlm|o2cb|autofs|network|nfs-c|gluster|open-?afs|md|crypt")
 _SERVERS = ("nfsserver", "apache", "nginx", "mysql", "mariadb", "pgsql", "oracle", "db2", "tomcat", "named", "postfix")
 # Parameters with an IP address that another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
-# Disks by the name of their group, array or pool. A UUID does not tell it.
-_NAMED = re.compile("(?!-|(UUID|LABEL)=|/dev/(disk/|dm-)|/(?!dev/)|[^/]+:).")
+_NAMED = re.compile(r"/dev/(md|mapper/|(?!disk/|drbd)[\w.-]+/)|[\w.-]+/")
 # Parameters of agents with a data directory.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 

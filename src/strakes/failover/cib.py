@@ -193,9 +193,11 @@ class Cib:
         return min(left) if len(left) == 1 < len(self.nodes) else ""
 
     def is_bound(self, one: Primitive) -> bool:
-        """Return whether each node has its own resource of this kind, which does not move, such as a mount."""
-        alike = {self.only_node(other) for other in self.services if other.agent == one.agent}
-        return bool(self.only_node(one)) and len(alike - {""}) > 1
+        """Return whether one node alone runs a resource that serves nobody else, or whose like each node has."""
+        alike = {self.only_node(other) for other in self.services if other.agent == one.agent} - {""}
+        shares = any(one.id in (tie.resources[0][0], tie.resources[1][0]) for tie in self.colocations)
+        alone = not (one.group or one.clone or one.is_mount or one.values.get("ip") or shares)
+        return bool(self.only_node(one)) and (len(alike) > 1 or alone)
 
     def constraints(self, tag: str) -> list[dict[str, str]]:
         """Return the attributes of all constraint elements with a tag such as ``rsc_order``."""

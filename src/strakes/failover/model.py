@@ -58,7 +58,6 @@ class ClusterModel:
         found = {}
         for target in self.cluster.targets:
             alike = [one for one in self.services if _is_of(one, target)]
-            # Services that are bound to different nodes may mount the same directory.
             service = next((one for one in alike if one.name == target.name), next(iter(alike), None))
             if service is None and len(self.cluster.targets) == len(self.services) == 1:
                 service = self.services[0]

@@ -226,8 +226,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
 
 
 def _chance(longest_s: float, others_s: Sequence[float]) -> float:
-    # Long waits mostly have a power-law tail. Then the rank-weighted log ratios of consecutive order statistics are
-    # exponential (Renyi 1953; Hill 1975). The start of the tail is unknown, so several numbers of them are tried.
+    # In a power-law tail, rank-weighted log ratios of order statistics are exponential (Renyi 1953; Hill 1975).
     falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
     own = math.log(max(longest_s, 1e-6) / falling[0])
     if own <= 0:

@@ -134,8 +134,9 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     names = {one.name for one in setup.drbd}
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]
+        away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # at another site
         deduced: Table = {
-            "the protocol": () if one.is_for_a_distance else one.protocols,
+            "the protocol": () if one.is_for_a_distance or away else one.protocols,
             "the fencing": () if one.block.all("stacked-on-top-of") else one.fencing,
             "unknown resync-after": [
                 text

@@ -147,7 +147,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
     near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
-    hosts = [{host.name for host in resource.hosts} for resource in near]
+    hosts = [{host.name for host in resource.hosts} for resource in near if resource.hosts]
     forbidden = {node for one in parts for node in cib.banned.get(one.id, ())}
     return Service(
         group or (members[0].id if members else copies[0].clone),

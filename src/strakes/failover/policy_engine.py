@@ -103,7 +103,8 @@ class PolicyEngine:
         copies = [
             f"master-{one.id}"
             for one in self._cib.primitives
-            if self._cib.promotable(one.clone) and node in self._hosts.get(one.values.get("drbd_resource", ""), (node,))
+            if self._cib.promotable(one.clone)
+            and node in (self._hosts.get(one.values.get("drbd_resource", "")) or (node,))
         ]
         given = {name: "10000" for name in copies if name not in stale} | seen
         others = [pair for pair in block if pair.get("name") not in given]

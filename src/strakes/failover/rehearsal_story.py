@@ -128,10 +128,7 @@ class Story:
         targets = tuple(one for one in self.cluster.targets if one.name not in left)
         self.cluster = replace(self.cluster, targets=targets)
         self.first = World(replace(room, cluster=self.cluster), state)
-        self.assumed = (
-            *model.assumed,
-            *(f"{name} is left out: {why}" for name, why in left.items()),
-        )
+        self.assumed = (*model.assumed, *(f"{name} is left out: {why}" for name, why in left.items()))
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
         """Return the result of failures in a row. The cluster reacts before the next failure."""

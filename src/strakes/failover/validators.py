@@ -110,9 +110,10 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
     encrypts = totem.get("secauth") in ("on", "yes", "1") or ciphers != {"none"}
     if listed and listed[0].get("ring1_addr") and not listed[0].get("ring0_addr"):
         return ValidatorVerdict("corosync", "unable", "without ring0_addr, it finds itself by the name of the host")
-    if totem.get("rrp_mode") or not listed or (encrypts and totem.get("transport") in ("udp", "udpu")):
-        # Corosync 3 encrypts only with knet, and requires a node list. Corosync 2 requires neither.
+    numbered = all(node.get("nodeid") for node in listed) or not totem.one("interface").get("bindnetaddr")
+    if totem.get("rrp_mode") or not listed or not numbered or (encrypts and totem.get("transport") in ("udp", "udpu")):
         why = "no node list" if not listed else "rrp_mode" if totem.get("rrp_mode") else "encryption without knet"
+        why = why if numbered else "no nodeid"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(without_files(setup.corosync))
     with confined({"authkey": bytes(256), "corosync.conf": text}) as (place, words):

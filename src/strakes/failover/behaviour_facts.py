@@ -32,13 +32,13 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
         # A file system that two nodes mount is destroyed, and so is the service of an address that two nodes announce.
         shared = any(is_true(one.values.get(name, "false")) for name in ("lvs_support", "unique_clone_address"))
-        shared = shared or one.values.get("clusterip_hash") or re.match("lo|dummy", one.values.get("nic", ""))
+        hashed = shared or one.values.get("clusterip_hash") or re.match("lo|dummy", one.values.get("nic", ""))
         deduced = {
             "is started": "" if nodes else "nowhere",
             "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",
             "is known": yes(one.id in seen.steady.places.keys() - unknown),
             "is lost with": lost if single and not cib.is_bound(one) else [],
-            "needs one node": yes(needs_one_node(one) or (one.agent in ADDRESSES and not shared)),
+            "needs one node": yes(needs_one_node(one) or (one.agent in ADDRESSES and not hashed)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
@@ -84,7 +84,7 @@ def needs(setup: Setup) -> Iterator[Thing]:
         alike.setdefault((user.id, base.agent, role), []).append(base)
     for (user_id, _, role), bases in alike.items():
         # A service that can use several resources of the same agent needs only one of them.
-        apart = []
+        apart = list[str]()
         for when, one in snapshots.items():
             there = {node for base in bases for node in one.nodes_of(base.id, role)}
             apart += [when] if one.nodes_of(user_id) - there else []

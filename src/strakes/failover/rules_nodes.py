@@ -46,7 +46,7 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
     sections = " ".join(re.findall(r"multipath\s*\{([^{}]*)\}", text))
     aliases, wwids = (re.findall(rf"\b{key}\s+\"?([\w.:-]+)", sections) for key in ("alias", "wwid"))
     for name, user in ((device.removeprefix("/dev/mapper/"), user) for device, user in used.items()):
-        if aliases and name not in aliases:
+        if aliases and name not in aliases and not re.match("mpath|[0-9a-f]{17}", name):
             yield f"multipath.conf: no alias {name}, which {user} uses"
     names = sorted((*aliases, *wwids))
     yield from (f"multipath.conf: {one} is given twice" for one in sorted({a for a, b in pairwise(names) if a == b}))

@@ -202,7 +202,7 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
     for one, iqn in units:
         if targets and iqn and iqn not in targets:
             yield f"cib: {one.id} has target_iqn={iqn}"
-        kinds = {part.values.get("implementation", "") for part in (one, targets.get(iqn, one))}
+        kinds = {part.values.get("implementation", "") for part in (one, targets.get(iqn, one))} - {""}
         if len(kinds) > 1:
             yield f"cib: {one.id} and its target have the implementations {' and '.join(sorted(kinds))}"
 

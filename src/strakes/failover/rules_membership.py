@@ -56,7 +56,8 @@ def _alike(setup: Setup) -> Iterator[str]:
     # The links of knet use the ports 5405, 5406 and so on.
     used = {str(number) for node in nodes_of(setup) for number in links_of(node)}
     ports = [(given.get(number) or str(5405 + int(number)), number) for number in sorted(used)]
-    for port, one, other in shared(ports) if totem.get("transport", "knet") == "knet" else ():
+    knet = totem.get("transport", "knet") == "knet" and not totem.one("interface").get("bindnetaddr")
+    for port, one, other in shared(ports) if knet else ():
         yield f"corosync.conf: links {one} and {other} have port {port}"
 
 
@@ -81,8 +82,7 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     # Without knet (Corosync 2), missing ids are derived from IPv4 addresses.
     totem = setup.corosync.one("totem")
-    old = any(one.get("bindnetaddr") or one.get("mcastaddr") for one in totem.all("interface"))
-    if "" in ids and totem.get("transport", "knet") == "knet" and not old:
+    if "" in ids and totem.get("transport", "knet") == "knet" and not totem.one("interface").get("bindnetaddr"):
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
         yield "corosync.conf: nodeid 0 is reserved"

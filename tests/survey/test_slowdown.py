@@ -45,7 +45,7 @@ def test_a_rank_with_a_processor_of_its_own_would_not_have_waited(ranks: int, al
 @given(some.integers(3, 64), some.floats(0.01, 10), some.floats(0, 10))
 def test_ranks_that_share_processors_wait_for_each_other(ranks: int, alone_s: float, waiting_s: float) -> None:
     sample = sample_of(ranks, alone_s, waiting_s)
-    assert 1 <= slowdown(sample, BUSY) <= (alone_s + waiting_s) / alone_s + 1e-9
+    assert 1 <= slowdown(sample, BUSY) <= (alone_s + waiting_s) / alone_s * (1 + 1e-9)
     assert slowdown(sample, QUIET) == 1.0
 
 
@@ -73,4 +73,5 @@ def of_processes(delay: float, facts: Mapping[str, Any]) -> list[Answer]:
 
 def test_more_processes_are_not_advised_only_because_they_get_more_processor_time() -> None:
     assert {one.grade for one in of_processes(1.0, QUIET)} == {"sure"}
-    assert {one.grade for one in of_processes(1.0, BUSY)} == {"alike"}
+    # Beside other programs, ranks rarely run at the same time, so equal rates do not show that contention is absent.
+    assert {one.grade for one in of_processes(1.0, BUSY)} == {"undecided"}

@@ -90,11 +90,13 @@ class Answer:
 class Choice:
     """The question "which level (setting) is best?" with the values of each level by round.
 
-    ``ordered``: levels are sorted by cost, and the answer is the cheapest level that is good enough.
+    ``ordered``: levels are sorted by cost, and the answer is the cheapest level that is good enough. ``biased``: the
+    ratios have a systematic error, so no level is called alike or good enough, only better.
     """
 
     levels: tuple[Values, ...]
     ordered: bool = False
+    biased: bool = False
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
@@ -174,7 +176,8 @@ class _Question:
             for level in levels
             if level == best or ((best, level) in self._pairs and self._loss(best, level) <= 1 - ENOUGH_PROBABILITY)
         ]
-        self._chosen = enough[0] if choice.ordered else best
+        self._biased = choice.biased
+        self._chosen = enough[0] if choice.ordered and not choice.biased else best
         self._others = [level for level in levels if (self._chosen, level) in self._pairs]
         self._worst = min(self._others, key=scores.__getitem__)
         # Bonferroni correction for all ordered pairs of levels.
@@ -211,7 +214,7 @@ class _Question:
         bound = math.log(factor)
         for level in self._others:
             low, high = interval(self._pairs[self._chosen, level], ALIKE_CONFIDENCE)
-            if low < -bound or high > bound:
+            if self._biased or low < -bound or high > bound:
                 return False
             if self._posterior(self._chosen, level).within(-bound, bound) < ALIKE_PROBABILITY:
                 return False

@@ -100,8 +100,9 @@ def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Fin
 
 def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
     """Return the questions as choices between settings with measured values."""
+    biased = _is_busy(results.facts)
     return [
-        Choice(tuple(_values(option, results) for option in question.options), question.ordered)
+        Choice(tuple(_values(option, results) for option in question.options), question.ordered, biased)
         for question in questions
     ]
 
@@ -157,8 +158,12 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
     )
 
 
+def _is_busy(facts: Mapping[str, Any]) -> bool:
+    return float(facts.get("others_busy") or 0) > BUSY_CPU_SHARE
+
+
 def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
-    if cell.is_side or float(facts.get("others_busy") or 0) <= BUSY_CPU_SHARE:
+    if cell.is_side or not _is_busy(facts):
         return cell
     power = -1 if cell.lower_is_better else 1
     seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** power) for one in cell.observations]
@@ -168,9 +173,10 @@ def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
 def slowdown(sample: Sample, facts: Mapping[str, Any]) -> float:
     """Return the factor by which other programs on the processors lengthened a phase.
 
-    If ``n`` ranks and ``m`` other threads share ``c`` processors equally (egalitarian processor sharing, Kleinrock,
-    1967), the other threads cause the share m / (n + m - c) of the ranks' waiting time. Without them, the phase still
-    takes at least running time / c (utilization law).
+    Assume that ``k`` ranks, on average, and ``m`` other threads are ready to run on ``c`` processors, and share them
+    equally (egalitarian processor sharing, Kleinrock, 1967). Then the other threads cause the share
+    m / max(m, k + m - c) of the ranks' waiting time. Without them, the phase takes at least the ranks' running time / c
+    (utilization law, Denning and Buzen, 1978).
 
     >>> rows = [[0, 0.0, 6.0, 1.0, 4.0], [1, 0.0, 5.0, 1.0, 4.0]]
     >>> columns = ["rank", "start_s", "end_s", "running_s", "runnable_s"]
@@ -183,9 +189,10 @@ def slowdown(sample: Sample, facts: Mapping[str, Any]) -> float:
         return 1.0
     nodes = max(1, len(sample.nodes))
     cpus, others = float(facts.get("cpus") or 1), float(facts.get("others_running") or 0)
-    excess = len(sample.ranks) / nodes + others - cpus
-    share = min(1.0, others / excess) if excess > 0 else 0.0
+    running_s = sum(sample.column("running_s"))
+    ready = (running_s + sum(waiting_s)) / sample.elapsed_s / nodes
+    share = others / max(others, ready + others - cpus) if others else 0.0
     rows = zip(sample.column("start_s"), sample.column("end_s"), waiting_s, strict=True)
     alone_s = max(end - start - share * waited for start, end, waited in rows)
-    least_s = sum(sample.column("running_s")) / min(cpus * nodes, len(sample.ranks))
+    least_s = running_s / min(cpus * nodes, len(sample.ranks))
     return sample.elapsed_s / min(max(alone_s, least_s), sample.elapsed_s)

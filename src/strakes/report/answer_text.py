@@ -112,7 +112,8 @@ def _others(answer: Answer, best: Sequence[str]) -> str:
     clear = [one for one in answer.others if (one.grade != "undecided" if graded else not one.low <= 1 <= one.high)]
     texts = [gettext(", ").join(map(_compared, clear))]
     if rest := [one.option for one in answer.others if one not in clear and one.option not in best]:
-        texts.append(gettext("{options}: no clear difference", options=gettext(", ").join(rest)))
+        message = "{options}: no clear difference" if answer.grade == "undecided" else "no clear gain from {options}"
+        texts.append(gettext(message, options=gettext(", ").join(rest)))
     return gettext("; ").join(texts)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.known_options import advised_times, resource_agents
+from strakes.failover.known_options import advised_times, options_of, resource_agents
 
 _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios")
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
@@ -123,7 +123,8 @@ class CibBuilder:
         if operations is None:
             operations = Xml.SubElement(element, "operations")
         identity = pairs.get("id", f"{element.get('id')}-{name}-{len(operations)}")
-        level = {key: value for key, value in pairs.items() if key in ("OCF_CHECK_LEVEL", "depth")}
+        known = options_of("operation").keys() - {"OCF_CHECK_LEVEL"}
+        level = {key: value for key, value in pairs.items() if key not in known}
         given = {key: value for key, value in pairs.items() if key not in level}
         added = self._add(operations, "op", identity, {"interval": "0s"} | given | {"id": identity, "name": name})
         if level:

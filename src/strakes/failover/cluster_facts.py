@@ -22,8 +22,7 @@ _SHARED_DISK = ("external/sbd", "fence_sbd")
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
-    # Pacemaker itself sets have-watchdog, so a script does not.
-    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties
+    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Pacemaker itself sets it.
     deduced: Table = {
         "number of nodes": str(len(setup.members)),
         "alerts events": yes(

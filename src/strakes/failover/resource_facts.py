@@ -127,7 +127,8 @@ def operations(setup: Setup) -> Iterator[Thing]:
         of_agent = options_of(agent).keys() - options_of("operation").keys()
         for key, op in rows:
             written = {f"written {name}": text for name, text in op.attrib.items()}
-            deduced = {"is given twice": yes(keys.count(key) > 1), "option of its agent": op.attrib.keys() & of_agent}
+            given = {*op.attrib, *(pair.get("name", "") for pair in op.iter("nvpair"))}
+            deduced = {"is given twice": yes(keys.count(key) > 1), "option of its agent": given & of_agent}
             yield Thing(f"cib: {op.get('id')}", facts(written, deduced))
 
 

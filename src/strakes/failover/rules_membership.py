@@ -80,7 +80,6 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
 
 def _wrong_ids(setup: Setup) -> Iterator[str]:
     ids = [node.get("nodeid") for node in nodes_of(setup)]
-    # Without knet (Corosync 2), missing ids are derived from IPv4 addresses.
     totem = setup.corosync.one("totem")
     if "" in ids and totem.get("transport", "knet") == "knet" and not totem.one("interface").get("bindnetaddr"):
         yield "corosync.conf: a node has no nodeid"

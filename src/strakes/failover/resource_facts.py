@@ -267,9 +267,9 @@ def _contradiction(setup: Setup, one: Primitive) -> Iterator[str]:
     instances = [other.values.get("InstanceName") for other in setup.services if other.agent == "SAPInstance"]
     if one.agent == "SAPStartSrv" and instances and name not in instances:
         yield f"no SAPInstance has InstanceName={name}"
-    profile = re.search(r"/([A-Z]\w\w)_\w+\d\d_[^/]*$", one.values.get("START_PROFILE", ""))
-    if profile and re.match("[A-Z]", name) and not name.startswith(f"{profile[1]}_"):
-        yield f"InstanceName is {name}, and START_PROFILE {profile[0][1:]}"
+    profile = one.values.get("START_PROFILE", "").rpartition("/")[2]
+    if re.match(r"[A-Z]\w\w_\w+\d\d_", profile) and re.match(r"[A-Z]\w\w_", name) and profile[:4] != name[:4]:
+        yield f"InstanceName is {name}, and START_PROFILE {profile}"
 
 
 def _own_addresses(setup: Setup) -> set[str]:

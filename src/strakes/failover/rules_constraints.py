@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import product
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib import Cib
@@ -127,9 +126,10 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         drbd, other_drbd = (any(part.is_drbd and not cib.is_stacked(part.clone) for part in end) for end in ends)
         stays, follows = _stickiness(cib, one), tie.resources[1][1] == "Promoted" and 0 < tie.score < _INFINITY
         weak = f"follows the promoted copy with {tie.score:g} and stays with {stays:g}"
-        names_of = ("\n".join(part.values.get("InstanceName", "") for part in end) for end in ends)
-        pairs_of = product(*(re.findall(r"(?m)^(\w+?)_(ERS|A?SCS)\d", text) for text in names_of))
-        locks = any(a[0] == b[0] and a[1] != b[1] and "ERS" in (a[1], b[1]) for a, b in pairs_of) and tie.score > 0
+        texts = ("\n".join(part.values.get("InstanceName", "") for part in end) for end in ends)
+        kinds = [re.findall(r"(?m)^(\w{3})_(ERS|A?SCS)\d", text) for text in texts]
+        near, far = ({(sid, kind == "ERS") for sid, kind in found} for found in kinds)
+        locks = tie.score > 0 and any((sid, not copies) in far for sid, copies in near)
         deduced = {
             "places a copy": yes(tie.id in pairs and drbd and other and not other_drbd),
             "members of clones": sorted(cib.inside_clones & set(names)),

@@ -65,7 +65,7 @@ def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
         yield from _differing(file, {node: views[node][file] for node in nodes if file in views[node]})
         texts = "\n".join(views[node].get(file, "") for node in nodes)
         for node in (node for node in own if node in members and file not in views[node]):
-            named = rf"etc/(corosync/corosync\.conf|\w+/sbd)$|^\s*on\s+{re.escape(node)}\b"
+            named = rf"etc/(corosync/corosync\.conf|\w+/sbd)$|^[ \t]*on[ \t]+{re.escape(node)}\b"
             yield from [f"{file} is missing on {node}"] if re.search(named, f"{file}\n{texts}", re.M) else []
     for file in ("etc/iscsi/initiatorname.iscsi", "etc/hostname", "etc/hostid", "etc/nvme/hostnqn"):
         names = [(setup.bare(f"nodes/{node}/{file}").strip(), node) for node in own]

@@ -59,4 +59,4 @@ def test_a_terminal_shows_the_current_cell_and_the_time_left(monkeypatch: pytest
 
 def test_a_dumb_terminal_is_treated_as_a_log_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    assert on_terminal() == "the page cache could not be dropped\r\n"
+    assert on_terminal() == "the page cache could not be dropped\\x1b[2J\r\n"

@@ -145,7 +145,7 @@ def test_a_hostile_path_cannot_steer_the_terminal_or_break_the_layout() -> None:
     hostile = "/mnt/\x1b[31mred\x07\n[bold]x[/bold] \u202eabc"
     target = {**portrait.target, "path": hostile}
     text = render_summary(replace(portrait, target=target), REPORT, width=100, colour=False)
-    assert text.splitlines()[0] == r"strakes  /mnt/\x1b[31mred\x07\n[bold]x[/bold] \u202eabc"
+    assert text.splitlines()[2] == r"strakes  /mnt/\x1b[31mred\x07\n[bold]x[/bold] \u202eabc"
 
 
 def test_colours_come_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

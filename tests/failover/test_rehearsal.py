@@ -122,7 +122,7 @@ def test_without_links_the_node_with_the_longer_fencing_delay_survives_or_none(p
 
 def test_without_fencing_split_brain_is_possible(play: Callable[..., Scene]) -> None:
     careless = ("pacemaker/cib.xml", 'name="stonith-enabled" value="true"', 'name="stonith-enabled" value="false"')
-    assert "each from its own copy" in play(SERVICE, CROSS, change=careless).split_brain
+    assert "each from its own DRBD copy" in play(SERVICE, CROSS, change=careless).split_brain
     assert "is not powered off before" in play(NODE_A, change=careless).split_brain
 
 

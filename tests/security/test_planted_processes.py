@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.files import closing
 from strakes.base.processes import commands_of, mark_of, trusted_words
 from strakes.lab.state import worker_in
 from strakes.targets.ceph_tool import access_of
@@ -82,11 +81,12 @@ _LOCK = "import fcntl, os, sys, time; os.setuid(int(sys.argv[1])); fcntl.flock(0
 
 @pytest.mark.parametrize("user", [0, OTHER])
 def test_a_lock_of_another_user_is_not_that_of_a_command_on_a_lab(tmp_path: Path, user: int) -> None:
-    with closing(os.open(tmp_path, os.O_RDONLY)) as directory:
+    place = tmp_path / "lab"
+    with place.open("w+") as file:
         words = [sys.executable, "-c", _LOCK, str(user)]
-        with subprocess.Popen(words, stdin=directory, stdout=subprocess.PIPE) as child:
+        with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE) as child:
             assert child.stdout is not None and child.stdout.readline()
-            assert worker_in(tmp_path) == ("" if user else str(child.pid))
+            assert worker_in(place) == ("" if user else str(child.pid))
             child.kill()
 
 

@@ -8,6 +8,7 @@ import os
 import secrets
 import shlex
 import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -81,7 +82,7 @@ class CreateTest:
         Raises MeasurementError if the file system does not answer in time. The next call then waits for the same child
         process.
         """
-        path = str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}")
+        path = str(self._directory / time.strftime(f"{WORKSPACE_PREFIX}%Y%m%d-%H%M%S-answer-{secrets.token_hex(4)}"))
         self._child = self._child or calls.begin("try", path, MARKER_NAME, stderr=subprocess.PIPE)
         try:
             _, said = self._child.communicate(timeout=calls.LIMIT_S)

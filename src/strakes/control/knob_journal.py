@@ -171,8 +171,11 @@ class KnobJournal:
                 journal.note("journal", format=_FORMAT_VERSION, **head)
                 _lock(journal._file.fileno(), path, wait=True)
                 move_kept(fresh, path)
+                read_journal(path)  # If later commands would refuse it, they could not put a setting back.
             except BaseException as error:
                 journal.release()
+                if isinstance(error, BadInputError):
+                    error.remedy = "Set STRAKES_STORE to a directory of your own."
                 if isinstance(error, OSError):
                     raise store_error(error, path) from error
                 raise

@@ -134,10 +134,12 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Restore or keep all changed settings in a journal, last change first. Remove the journal if no change is left."""
-    states, _ = open_journals(root)
+    """Restore or keep all changed settings in a journal, last change first. Remove the journal if none is left."""
+    states, errors = open_journals(root)
     state = next((each for each in states if each.path == journal.path), None)
     if state is None:
+        for error in (each for each in errors if each.where == str(journal.path)):
+            raise error
         return []
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
     # Prefer the original value in the record, because the journal may be an outdated copy.

@@ -179,7 +179,12 @@ def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_
     path.write_text(path.read_text().replace('"kind": "RunCommand"', '"kind": "spell"'))
     with pytest.raises(BadInputError, match="damaged"):
         journal.all_pending(default_root())
-    assert str(path) in strakes("runs").stderr and not any(tmp_path.iterdir())
+    good = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(tmp_path / "good"))))
+    ended(good)
+    said = strakes("runs").stderr
+    assert str(path) in said and "by hand" in said and list(tmp_path.iterdir()) == [tmp_path / "good"]
+    path.write_text("[]")
+    assert "by hand" in strakes("failover", "undo").stderr and not good.exists()
 
 
 def test_a_stopped_process_is_continued_and_one_that_reuses_its_id_is_not() -> None:

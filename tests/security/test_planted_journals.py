@@ -63,6 +63,9 @@ def test_a_journal_that_others_could_have_planted_is_refused(
     planted(path, kind)
     with pytest.raises(BadInputError, match="belongs to another user"):
         read(path)
+    if kind == "directory of another":
+        with pytest.raises(BadInputError, match="a directory of your own"):
+            make(tmp_path)
 
 
 @pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.put_right), (of_knobs, read_journal)])

@@ -170,14 +170,14 @@ def undo_command() -> int:
     status 1 if a fault could not be undone, or if its drill is still running.
     """
     failed = False
+    for pending, done, error in try_all(default_root()):
+        failed = failed or bool(error)
+        say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
     for pending in all_pending(default_root()):
         if pending.owner.life() == "alive":
             pid, failed = pending.owner.pid, True
             both = f"to undo the fault, continue the drill (kill -CONT {pid}) or end it (kill -KILL {pid})"
             say(f"{pending.fault} (by {pending.owner}): this drill is still running; {both}")
-    for pending, done, error in try_all(default_root()):
-        failed = failed or bool(error)
-        say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
     return 1 if failed else 0
 
 

@@ -7,6 +7,7 @@ process (``drill_guard``) undoes it. If the guard is killed too or the power fai
 from __future__ import annotations
 
 import fcntl
+import json
 import math
 import os
 import secrets
@@ -22,7 +23,7 @@ from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
 from strakes.model.record import from_record as owner_from_record
-from strakes.runs.store_files import json_document, store_error, write_json
+from strakes.runs.store_files import store_error, write_json
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run
 
 _LOOK_EVERY_S = 0.5
@@ -60,6 +61,11 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
     owner, command = asdict(Owner.this_process()), list(command_line())
     write_json(path, {"fault": fault, "owner": owner, "command": command, "undo": to_record(undo), "directory": here})
+    try:
+        # If later commands would refuse the file, they could not undo the fault.
+        open_own(path, _WHAT, "Set STRAKES_STORE to a directory of your own.").close()
+    except OSError as error:
+        raise store_error(error, path) from error
     return path
 
 
@@ -154,33 +160,45 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
 
     Raises BadInputError for a file that is damaged or belongs to another user.
     """
-    faults = []
+    faults, errors = _read_all(root)
+    if errors:
+        raise errors[0]
+    return faults
+
+
+def _read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]:
+    faults, errors = list[Pending](), list[StrakesError]()
     for path in sorted(_directory(root).glob("[!.]*.json")):
         try:
             with open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)
+            if content:
+                faults.append(_pending(path, content))
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise store_error(error, path) from error
-        if content:
-            faults.append(_pending(path, content))
-    return tuple(faults)
+            errors.append(store_error(error, path))
+        except StrakesError as error:
+            errors.append(error)
+    return tuple(faults), tuple(errors)
 
 
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
     """Undo the faults of drills that have ended, newest first.
 
-    Yields each fault with a description of the action or, after a failure, with the error. ``known_dead``: skip drills
-    on other hosts and in other containers, because they may still run.
+    ``known_dead``: skip drills on other hosts and in other containers, which may still run. At the end, raises
+    BadInputError for a file that is damaged or belongs to another user.
     """
+    faults, errors = _read_all(root)
     lives = ("dead",) if known_dead else ("dead", "elsewhere")
-    for pending in reversed(all_pending(root)):
+    for pending in reversed(faults):
         if pending.owner.life() in lives:
             try:
                 yield pending, put_right(pending.path), ""
             except StrakesError as error:
                 yield pending, "", str(error)
+    if errors:
+        raise errors[0]
 
 
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
@@ -192,11 +210,11 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 
 def _pending(path: Path, content: bytes) -> Pending:
-    record = json_document(content, path)
     try:
+        record = json.loads(content)
         owner = owner_from_record(Owner, record["owner"])
         undo, here = from_record(record["undo"]), dict(record["directory"])
         return Pending(path, str(record["fault"]), owner, tuple(record["command"]), undo, here)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         remedy = "Carry out the undo entries of this file by hand, then remove the file."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

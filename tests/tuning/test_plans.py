@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from strakes.base.units import KIB, MIB
@@ -10,10 +14,27 @@ from strakes.model.plan import plan_from_json
 from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.tuning.advise_app import App, AppPhase
+from strakes.tuning.trial import preparation_of, space_event
 from strakes.tuning.tune_offers import INTERFACES, Abilities, offers
 from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of, plan_of, seconds_per_byte
+from strakes.tuning.tune_space import Factor, SearchSpace
 
 SCALE = TrialSize(8, 4 * MIB, 1.0)
+
+
+def test_a_stored_space_takes_no_more_time_than_its_points() -> None:
+    def stored(*points: tuple[int, ...]) -> Any:
+        factors = tuple(Factor(str(number), tuple(range(60)), 0) for number in range(7))
+        event = replace(space_event(SearchSpace(factors, only=((0,) * 7,)), SCALE, ()), points=points)
+        return SimpleNamespace(events_of=lambda _: [event])
+
+    found = preparation_of(stored((0,) * 7, (1,) * 7))
+    assert found is not None and found[0].points == ((0,) * 7, (1,) * 7) and found[1] == SCALE
+    for wrong in ([(0,) * 7, (60,) * 7], [(0,) * 7, (0,)], [(1,) * 7], []):
+        with pytest.raises(ValueError, match="not points"):
+            preparation_of(stored(*wrong))
+
+
 WRITE = AppPhase("dump", "write", "per-process", 64 * MIB, (MIB,), share=0.9)
 READ = AppPhase("restart", "read", "per-process", 64 * MIB, (MIB,), share=0.1)
 MESH = AppPhase("mesh", "read", "same", 64 * MIB)

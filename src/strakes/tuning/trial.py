@@ -20,7 +20,7 @@ from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
 from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of, phase_name, plan_of, seconds_per_byte
 from strakes.tuning.tune_search import Confirmation, Stage, Trial, TrialResult
-from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
+from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
 _NOT_SET = "not set"
@@ -137,11 +137,11 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
     if stored is None:
         return None
     factors = tuple(from_record(Factor, factor) for factor in stored.factors)
-    names, points = [factor.name for factor in factors], set(stored.points)
-    searched = Constraint(
-        "the search did not include it", lambda settings: tuple(settings[name] for name in names) in points
-    )
-    return SearchSpace(factors, (searched,)), TrialSize(**stored.scale, ranks_per_node=stored.ranks_per_node)
+    levels = [set(factor.levels) for factor in factors]
+    known = [len(point) == len(levels) and all(map(set.__contains__, levels, point)) for point in stored.points]
+    if not known or not all(known) or tuple(factor.default for factor in factors) not in stored.points:
+        raise ValueError("the stored points are not points of the stored search space")
+    return SearchSpace(factors, only=stored.points), TrialSize(**stored.scale, ranks_per_node=stored.ranks_per_node)
 
 
 def not_tried_of(run: Run) -> tuple[str, ...]:

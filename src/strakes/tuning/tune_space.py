@@ -49,6 +49,7 @@ class SearchSpace:
 
     factors: tuple[Factor, ...]
     constraints: tuple[Constraint, ...] = ()
+    only: tuple[Point, ...] = ()  # If not empty, all other combinations are excluded.
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -56,7 +57,8 @@ class SearchSpace:
         for constraint in self.constraints:
             if not constraint.holds(self.settings(self.default)):
                 raise BadInputError("the present setting of the application is not possible here", why=constraint.why)
-        return tuple(point for point in product(*(factor.levels for factor in self.factors)) if self.allows(point))
+        points = self.only or product(*(factor.levels for factor in self.factors))
+        return tuple(point for point in points if self.allows(point))
 
     @cached_property
     def default(self) -> Point:

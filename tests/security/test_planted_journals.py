@@ -66,6 +66,7 @@ def test_a_journal_that_others_could_have_planted_is_refused(
     if kind == "directory of another":
         with pytest.raises(BadInputError, match="a directory of your own"):
             make(tmp_path)
+        assert list(path.parent.glob("*.json*")) == [path]
 
 
 @pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.put_right), (of_knobs, read_journal)])

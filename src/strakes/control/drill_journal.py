@@ -64,6 +64,10 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     try:
         # If later commands would refuse the file, they could not undo the fault.
         open_own(path, _WHAT, "Set STRAKES_STORE to a directory of your own.").close()
+    except BadInputError:
+        with suppress(OSError):
+            remove_kept(path)
+        raise
     except OSError as error:
         raise store_error(error, path) from error
     return path

@@ -175,6 +175,8 @@ class KnobJournal:
             except BaseException as error:
                 journal.release()
                 if isinstance(error, BadInputError):
+                    with suppress(OSError):
+                        remove_kept(path)
                     error.remedy = "Set STRAKES_STORE to a directory of your own."
                 if isinstance(error, OSError):
                     raise store_error(error, path) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from live_parts import Clock, Creates, Scheduled, Scripted, longest_s, probed, steps
+from mounts import faulty_mounted
 from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.model.service_level import judge, parse_service_level
 from strakes.runs.messages import LoggedOperation
 from strakes.targets import calls, workspace
+from strakes.targets.clean import clean
 from strakes.targets.mountinfo import Mount
 from strakes.targets.removal import Left, remove_with_limit
 from strakes.watch.alerts import AlertSender
@@ -378,3 +381,12 @@ def test_the_mount_point_of_an_unmounted_file_system_is_not_probed(
     assert "cannot work: nothing is mounted on /scratch any more" in cannot.text and "works again" in again.text
     assert cannot.key == again.key and cannot.began_s == pytest.approx(1100, abs=1)
     assert again.ended_s == pytest.approx(1300, abs=11) and "; for 3 min" in again.text
+
+
+def test_clean_removes_the_directory_of_a_test_that_was_interrupted() -> None:
+    with faulty_mounted() as mounted:
+        mounted.keep("unlink", "rmdir")
+        CreateTest(mounted.place).run()
+        mounted.mend()
+        (name,) = os.listdir(mounted.place)
+        assert clean(mounted.place).removed == (str(mounted.place / name),)

@@ -80,7 +80,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
-    """Return a scheduler that runs each chain (see :func:`chain_of`) in one process."""
     # pytest-xdist 3.8 ignores the marker xdist_group under pytest 9.2.
     from xdist.scheduler import LoadScopeScheduling
 
@@ -136,7 +135,6 @@ def chain_of(nodeid: str) -> str:
 
 @pytest.fixture(autouse=True)
 def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep tests away from the user's own runs, logs and caches."""
     base = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("STRAKES_STORE", str(base / "store"))
     for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):

@@ -87,7 +87,6 @@ class _Server:
         }  # fmt: skip
 
     def serve(self) -> None:
-        """Answer requests and orders until the mount is gone or standard input is closed."""
         while True:
             ready, _, _ = select.select([self._device, sys.stdin.fileno()], [], [])
             if sys.stdin.fileno() in ready:

@@ -17,7 +17,6 @@ from strakes.watch.values import WatchEvent
 
 
 def histogram_of(values: Iterable[float]) -> Histogram:
-    """Return the histogram of these values in seconds."""
     histogram = Histogram()
     for value in values:
         histogram.add(value)

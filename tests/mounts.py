@@ -103,7 +103,6 @@ class FaultyMount:
         self._order({"calls": calls})
 
     def keep(self, *calls: str) -> None:
-        """Report success for these calls without performing them, until the next order."""
         self._order({"calls": calls, "errno": -1})
 
     def mend(self) -> None:

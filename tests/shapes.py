@@ -25,7 +25,6 @@ class Shape:
 
 
 def normal(deviation: float) -> Shape:
-    """Return a normal distribution with mean 1."""
     return Shape(
         f"normal, {100 * deviation:.0f} %", 1.0, lambda generator, size: 1 + deviation * generator.standard_normal(size)
     )

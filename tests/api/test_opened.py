@@ -69,7 +69,6 @@ def test_an_empty_table_is_an_empty_frame() -> None:
 
 
 def test_the_notebook_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Execute every Python block of the guide's page as the cells of one notebook."""
     blocks = [text.partition("```")[0] for text in GUIDE.read_text().split("```python\n")[1:]]
     assert len(blocks) >= 3
     text = [block.replace('strakes.open("latest")', f"strakes.open({str(EXPORT)!r})") for block in blocks]

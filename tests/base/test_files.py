@@ -17,7 +17,6 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant w
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """Make a directory of another user, next to a file of this one."""
     directory = tmp_path / "theirs"
     directory.mkdir()
     os.chown(directory, NOBODY, NOBODY)

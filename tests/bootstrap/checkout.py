@@ -32,7 +32,6 @@ class Checkout:
         return cls(path)
 
     def install(self, environment: Path | None = None) -> Path:
-        """Create an up-to-date environment and return the path of its Python."""
         environment = environment or self.path / ".venv"
         python = environment / "bin" / "python"
         python.parent.mkdir(parents=True)
@@ -46,7 +45,6 @@ class Checkout:
         return python
 
     def shell(self, command: str, *, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a shell command after sourcing bootstrap/state.sh; $1 is the checkout."""
         program = f'. "$1/bootstrap/state.sh"; {command}'
         return _run(["bash", "-c", program, "bash", self.path], environment, None)
 
@@ -69,7 +67,6 @@ class Checkout:
 
 
 def bare_path(directory: Path, *programs: str) -> str:
-    """Return a PATH with only these programs and the tools that the scripts use."""
     helpers = "bash cat cksum cut env find flock mkdir mv printf readlink rm sed sort tail touch wc xargs"
     directory.mkdir(exist_ok=True)
     for name in (*helpers.split(), *programs):

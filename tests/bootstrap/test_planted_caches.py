@@ -23,7 +23,6 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def read_only(checkout: Checkout, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run ./strakes of a checkout that is mounted read-only."""
     here = checkout.path
     run = f'mount --bind "{here}" "{here}" && mount -o remount,bind,ro "{here}" && "{here}/strakes" runs'
     private = ["unshare", "--mount", "--propagation", "slave", "bash", "-c", run]
@@ -33,7 +32,6 @@ def read_only(checkout: Checkout, **variables: str) -> subprocess.CompletedProce
 
 
 def prepared(checkout: Checkout, cache: Path) -> Path:
-    """Install a Python where ./strakes looks for it in a cache; return its environment."""
     name = checkout.shell('sum=$(printf %s "$1" | cksum); echo "${sum// /-}"').stdout.strip()
     environment = cache / "strakes" / name
     checkout.install(environment)

@@ -14,7 +14,6 @@ from strakes.cli import main
 
 
 def register(monkeypatch: pytest.MonkeyPatch, body: Callable[[], object], name: str = "probe") -> None:
-    """Replace the registry by one command, ``name``, that calls ``body``."""
     monkeypatch.setattr(main, "COMMANDS", {name: "A probe."})
     monkeypatch.setattr(main, "_load", lambda _name: click.Command(name, callback=body))
 

@@ -23,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def modules_loaded_by(*lines: str) -> set[str]:
-    """Return the modules imported by a new interpreter that ran these command lines."""
     program = (
         f"import sys; from strakes.cli.main import run; assert not any(run(line.split()) for line in {lines!r}); "
         "print('modules:', *sys.modules)"

@@ -22,7 +22,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def parse(*arguments: str) -> Sampling:
-    """Return the options that a measuring command receives for these arguments."""
     given: list[Sampling] = []
 
     @click.command()

@@ -38,7 +38,6 @@ def test_a_log_file_is_not_flooded() -> None:
 
 
 def on_terminal(task: Callable[[LiveProgress], None] = work) -> str:
-    """Return the output of ``task`` on a pseudo-terminal."""
     leader, follower = os.openpty()
     with open(follower, "w") as stream:
         task(LiveProgress(stream=stream))

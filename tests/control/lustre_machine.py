@@ -35,7 +35,6 @@ class Machine:
         return self.replay(argv, timeout_s)
 
     def made(self, parameter: str, value: str) -> str:
-        """Return the value that the recorded client reports after ``value`` was set."""
         if (parameter, value) not in _READ_BACK:
             return value
         # Line 5 is the first value read back; lines 1 to 4 are the output of set_param.
@@ -53,6 +52,5 @@ class Machine:
 
     @staticmethod
     def recorded(name: str, parameter: str) -> Completed:
-        """Return a recorded refusal as the result of setting ``parameter``."""
         done = recording(name).done
         return replace(done, argv=("lctl", "set_param", parameter), status=done.status or 34, stdout="")

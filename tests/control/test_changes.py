@@ -41,7 +41,6 @@ def the_open_one(root: Path) -> JournalState:
 
 
 def abandon(world: World, root: Path, **values: int | str) -> None:
-    """Make the changes in a process that is killed before it can undo them."""
 
     def body() -> None:
         with change.changed(world.target(), values, store=root):

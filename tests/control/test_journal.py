@@ -219,7 +219,6 @@ def test_every_line_is_synced_before_the_next_step(
 
 
 def test_locks_are_taken_on_files_open_for_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NFS grants an exclusive lock only on a file that is open for writing, see flock(2)."""
     lock = fcntl.flock
 
     def as_nfs(descriptor: int, how: int) -> None:

@@ -45,7 +45,6 @@ def fault_at(place: Path, name: str, target: str = "labfs-MDT0001", servers: str
 
 
 def undo(fault: Fault) -> None:
-    """Undo the fault as the guard does, from its serialised record."""
     assert fault.undo is not None
     from_record(json.loads(json.dumps(to_record(fault.undo)))).do()
 

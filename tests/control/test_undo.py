@@ -42,7 +42,6 @@ def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:
 
 
 def ended(path: Path) -> None:
-    """Make the owner of a record a process from before a restart of the machine."""
     document = json.loads(path.read_text())
     document["owner"]["boot"] = "the one before the power cut"
     path.write_text(json.dumps(document))
@@ -115,7 +114,6 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
 
 
 def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes: StrakesRunner, tmp_path: Path) -> None:
-    """The drill here is this test, which does nothing when the time of the fault is over."""
     undone = tmp_path / "undone"
     promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))), -guard._LATE_S)
     promise.caused()

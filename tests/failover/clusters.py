@@ -31,13 +31,11 @@ _SEARCH = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def planned(name: str, directory: Path) -> Path:
-    """Write the plan of an example into a directory and return the directory."""
     write_plan(EXAMPLES[name], directory, replace=False)
     return directory
 
 
 def with_cib(name: str, directory: Path) -> Path:
-    """Write a good configuration, with its CIB as XML, and return the directory."""
     if name in EXAMPLES:
         return planned(name, directory)
     shutil.copytree(GOOD[name], directory, dirs_exist_ok=True)
@@ -66,7 +64,6 @@ def with_start(setup: Setup, directory: Path, *, deaths: bool = False) -> Setup:
 
 
 def need(*programs: str) -> None:
-    """Skip the test if one of the programs is not installed."""
     absent = [program for program in programs if not Path(program).exists() and not shutil.which(program, path=_SEARCH)]
     if absent:
         pytest.skip(f"not installed: {', '.join(absent)}")

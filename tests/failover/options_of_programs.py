@@ -106,12 +106,10 @@ def advised_times() -> dict[str, str]:
 
 
 def versions(*packages: str) -> str:
-    """Return the packages with their installed versions."""
     return _said("dpkg-query", "--show", "--showformat=${Package} ${Version}, ", *packages).rstrip(", ")
 
 
 def parameters(*words: str) -> list[str]:
-    """Return the parameters in the metadata that a command prints."""
     return list(_parameters(_said(*words)))
 
 

@@ -45,7 +45,6 @@ _REPLICATED = (
 
 
 def setup_of_example(statements: Iterable[str]) -> Setup:
-    """Return the setup of the pair with these changes."""
     return setup_of("an example", Path("/nonexistent"), _Pair((*_PAIR, *statements)).texts(), None)
 
 
@@ -85,7 +84,6 @@ class _Pair:
             self._crm[rest if "=" in name else name] = f"{word} {rest}"
 
     def texts(self) -> dict[str, str]:
-        """Return the files of the pair as path -> text."""
         builder = read_crm("\n".join(self._crm.values()))
         for name, index, devices in self._levels:
             builder.level(name.partition("/")[0], index, [devices])

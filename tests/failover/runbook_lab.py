@@ -54,7 +54,6 @@ class BookStep:
 
 
 def steps(text: str) -> list[BookStep]:
-    """Return the blocks of a run-book in order."""
     return [
         BookStep(tuple(found[1].split(",")), frozenset(found[2].split()), found[3]) for found in _BLOCK.finditer(text)
     ]
@@ -132,15 +131,12 @@ class FreshNodes:
         return subprocess.run(words, capture_output=True, text=True, timeout=60).stdout
 
     def has_power(self, name: str) -> bool:
-        """Return whether the BMC of the node reports power."""
         return "is on" in self._asked(self._letters[name], "status")
 
     def power_on(self, name: str) -> None:
-        """Power the node on by its BMC."""
         self._power(self._letters[name], "on")
 
     def run(self, name: str, commands: str) -> subprocess.CompletedProcess[str]:
-        """Run shell commands on a node in the directory of the plan, up to the first that fails."""
         disk = self.lab / self._letters[name]
         home = disk / "root"
         path = f"{home / 'bin'}:{self.lab}/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -150,7 +146,6 @@ class FreshNodes:
         return subprocess.run([*words, "sh", "-c", script], capture_output=True, text=True, timeout=900)
 
     def noted(self, name: str) -> str:
-        """Return the log of the stubs on a node, one command line per line."""
         path = self.lab / self._letters[name] / "stand-ins"
         return path.read_text() if path.exists() else ""
 
@@ -183,7 +178,6 @@ class FreshNodes:
         return "\n".join(f"{name}: {self.run(name, 'crm_mon -1 -r -f -A').stdout}" for name in self._letters)
 
     def wait(self, what: str, condition: Any) -> None:
-        """Wait until the condition holds; raises AssertionError after _PATIENCE_S seconds."""
         deadline = time.monotonic() + _PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline, f"waited {_PATIENCE_S:.0f} s for {what}:\n{self._seen()}"

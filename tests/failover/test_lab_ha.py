@@ -51,7 +51,6 @@ def moments(trial: dict[str, Any], source: str) -> list[tuple[float, str]]:
 
 
 def checked_live(labs: Labs, node: str) -> set[str]:
-    """Return the rules that ``check --live`` on a node reports as broken."""
     commands = labs.status("ha")["facts"]["commands"]
     words = [*commands[node], sys.executable, "-m", "strakes", "failover", "check", "--live", "--json", "-"]
     checked = subprocess.run(words, capture_output=True, text=True, timeout=60)
@@ -71,13 +70,11 @@ def power_off_ended_well(trial: dict[str, Any]) -> None:
 
 
 def cut_of_one_link_ended_well(trial: dict[str, Any]) -> None:
-    """Require that no node was powered off, the service did not move, and no alert was sent."""
     assert trial["served_after"] == trial["served_before"] and not trial["switched_off"] and not trial["told"]
     assert not [text for _, text in moments(trial, "BMC") if text.startswith("set")]
 
 
 def cut_of_all_links_ended_well(trial: dict[str, Any]) -> None:
-    """Require that one node was powered off and the other one serves."""
     assert len(trial["switched_off"]) == 1 and trial["served_after"] not in trial["switched_off"]
 
 

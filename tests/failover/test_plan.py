@@ -34,7 +34,6 @@ def test_pacemaker_accepts_the_planned_configuration_without_a_warning(name: str
 
 
 def test_a_value_of_the_description_is_one_word_of_a_command() -> None:
-    """Descriptions with such values are refused before."""
     odd = "/x; touch y"
     cluster = replace(read_description(EXAMPLES["tianhe2"]), quorum_host=odd, alerts=Alerts(webhook_url_file=odd))
     commands = [
@@ -126,7 +125,6 @@ def test_recovery_limits_follow_from_the_number_of_clients(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_command_of_the_run_book_replaces_a_configuration_with_a_newer_epoch(name: str, tmp_path: Path) -> None:
-    """A fresh cluster has raised the epoch of its CIB before the plan is loaded."""
     need("cibadmin")
     plan = planned(name, tmp_path / "plan")
     (command,) = set(re.findall(r"`(cibadmin --replace [^`]*)`", (plan / "RUNBOOK.md").read_text()))

@@ -53,7 +53,6 @@ class Pretended:
         self.begin(other, (other,))
 
     def resynchronise(self) -> None:
-        """Replace the peer's copy by that on the serving node."""
         other = B if self.serving == A else A
         self.copies[other] = list(self.copies[self.serving])
 

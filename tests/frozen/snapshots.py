@@ -111,7 +111,6 @@ def _checked(name: str, directory: Path) -> list[str]:
 
 
 def decisions() -> str:
-    """Return each decided finding of the stored runs with its direction, one per line."""
     paths = sorted((ROOT / "tests" / "runs" / "stored").glob("*.json.gz"))
     return "".join(
         f"{path.name.removesuffix('.json.gz')} {finding['id']} {direction}\n"
@@ -133,7 +132,6 @@ def _direction(finding: Mapping[str, Any]) -> str:
 
 
 def samples() -> str:
-    """Return the engine's messages for small plans, with times and counters masked."""
     lines = []
     with tempfile.TemporaryDirectory() as directory, chdir(directory):
         Path(".strakes-marker").touch()

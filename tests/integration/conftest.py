@@ -25,7 +25,6 @@ def labs() -> Iterator[Labs]:
 
 @pytest.fixture(scope="module")
 def shared_labs() -> Iterator[Labs]:
-    """Return labs that all tests of a file use."""
     with own_labs() as found:
         yield found
 
@@ -49,7 +48,6 @@ def place(mount: Path) -> Iterator[Path]:
 
 
 def items_of(backend: str, operation: str, **more: object) -> MetadataPhase:
-    """Return a phase with 40 items of each rank in a shared tree."""
     return MetadataPhase(
         operation,
         operation,  # type: ignore[arg-type]
@@ -64,13 +62,11 @@ def items_of(backend: str, operation: str, **more: object) -> MetadataPhase:
 
 
 def started(*arguments: str | Path) -> subprocess.Popen[str]:
-    """Start the command line with these arguments, in its own process group."""
     command = [sys.executable, "-m", "strakes", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def most_measured() -> int:
-    """Return the largest number of measuring visits of a run, not counting its pilot."""
     return max((sum(visit.is_measurement for visit in Run(run.path).visits) for run in Store().runs()), default=0)
 
 

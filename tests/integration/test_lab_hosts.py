@@ -86,7 +86,6 @@ class Hosts:
         return read_json_lines(directory / "cells.jsonl"), read_json_lines(directory / "visits.jsonl")
 
     def begin_phase(self, plan: str, *words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-        """Begin the plan and return one second after its first phase began."""
         path = self.home / "plan.toml"
         path.write_text(plan)
         process = self.begin("run", path, self.directory, *words, before=before)
@@ -98,7 +97,6 @@ class Hosts:
         return process
 
     def control(self, *words: str) -> None:
-        """Switch a host or its link: ("power", "n4", "off")."""
         subprocess.run([self.home / "host.sh", *words], check=True)
 
     def left(self) -> list[str]:
@@ -112,7 +110,6 @@ def hosts(shared_labs: Labs) -> Hosts:
 
 @pytest.fixture
 def own_hosts(shared_labs: Labs) -> Iterator[Hosts]:
-    """Start a lab of hosts for a test that breaks them."""
     yield Hosts(shared_labs, "hosts", "own")
     shared_labs.down("own", "--force")
 

@@ -31,7 +31,6 @@ MORE_MOMENTS = [
 
 
 def begin_up(labs: Labs, kind: str, step: str) -> subprocess.Popen[str]:
-    """Start ``strakes lab up`` and return when it names the step."""
     begun = labs.begin("up", kind, *SMALL[kind])
     assert begun.stderr is not None
     for line in begun.stderr:

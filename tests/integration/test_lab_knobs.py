@@ -52,7 +52,6 @@ def cluster(conf: Path) -> Iterator[Monitors]:
 
 
 def options(cluster: Monitors) -> list[tuple[str, str, str]]:
-    """Return the options in the cluster's configuration database as (section, name, value)."""
     return sorted((row["section"], row["name"], row["value"]) for row in cluster.command("config dump"))
 
 

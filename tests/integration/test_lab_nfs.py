@@ -60,7 +60,6 @@ def test_a_kernel_without_nfs_is_refused_before_any_change(labs: Labs) -> None:
 
 
 def test_the_server_serves_files_through_its_own_network(tmp_path: Path) -> None:
-    """Read a file with libnfs, a client in user space, so that the kernel needs no NFS."""
     if os.geteuid() != 0 or missing(SERVER_PACKAGES) or shutil.which("nfs-cat") is None:
         pytest.skip("it needs root, nfs-ganesha and libnfs-utils")
     place, exported = tmp_path / "served", tmp_path / "files"

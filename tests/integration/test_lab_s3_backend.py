@@ -30,7 +30,6 @@ RUN = "20260101-000000-test"
 
 
 def ask(method: str, path: str) -> str:
-    """Send a request for the bucket, signed by curl, and return the body of the answer."""
     variables = os.environ
     nothing = hashlib.sha256(b"").hexdigest()
     words = ["curl", "-sS", "--fail", "-X", method, "--path-as-is", "-H", f"x-amz-content-sha256: {nothing}"]
@@ -66,7 +65,6 @@ def mount(lab: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def workspace_in(place: Path) -> Path:
-    """Create a marked workspace as a run does, and return it."""
     directory = place / f"strakes-{RUN}"
     directory.mkdir()
     (directory / ".strakes-marker").write_bytes(Marker.of_this_process(RUN).to_bytes())

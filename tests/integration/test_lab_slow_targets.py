@@ -18,7 +18,6 @@ SERVERS = "ceph --osds 3 --mds 3 --standby 0 --pool-per-osd"
 
 
 def said(strakes: StrakesRunner, mount: Path, budget: str, seed: int) -> dict[str, Any]:
-    """Run the study target-baseline and return its findings by the name of the target."""
     words = ("study", "target-baseline", mount, "--budget", budget, "--seed", str(seed), "--json", "-", "--quiet")
     done = strakes(*words, timeout_s=300)
     assert done.returncode == 0, done.stderr

@@ -41,7 +41,6 @@ def slurm(shared_labs: Labs) -> Hosts:
 def test_srun_starts_the_ranks_on_the_nodes_of_the_allocation(
     slurm: Hosts, words: tuple[str, ...], budget: str, site: bool
 ) -> None:
-    """With ``site``, srun must start the engine for the site's Open MPI by PMIx."""
     words = (*words, str(slurm.directory), *SLURM, "--budget", budget, "--json", "-", "-q")
     done = slurm.strakes(*words, before=JOB, engine=mpi_engines()[1] if site else None)
     assert done.returncode == 0, done.stderr
@@ -74,7 +73,6 @@ COMMAND = ("-n", "4", "--launcher-command")
 def test_an_unsuitable_pmi_version_is_refused_before_measuring(
     slurm: Hosts, words: tuple[str, ...], status: int, site: bool
 ) -> None:
-    """The engine for the site's Open MPI needs PMIx. The default engine needs PMI-2."""
     engine = mpi_engines()[1] if site else None
     done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB, engine=engine)
     assert done.returncode == status and ("--mpi=pmix" if site else "--mpi=pmi2") in done.stderr, done.stderr

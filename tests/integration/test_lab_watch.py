@@ -64,7 +64,6 @@ def working(*words: str | Path) -> Iterator[None]:
 
 @contextmanager
 def mounted(configuration: str) -> Iterator[Path]:
-    """Mount the file system with another client and yield its mount point."""
     with tempfile.TemporaryDirectory(prefix="sl-mnt-") as directory:
         words = ["ceph-fuse", "-f", "-c", configuration, "-n", "client.admin", directory]
         client = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -15,7 +15,6 @@ SUB_BITS = 6
 
 
 def bucket(nanoseconds: int) -> int:
-    """Return the histogram bucket of a latency, as docs/reference/engine.md defines it."""
     if nanoseconds < 1 << SUB_BITS:
         return nanoseconds
     highest = nanoseconds.bit_length() - 1
@@ -23,7 +22,6 @@ def bucket(nanoseconds: int) -> int:
 
 
 def sample_of(**calls: list[int]) -> Sample:
-    """Return a sample with these latencies in nanoseconds, by call."""
     histograms = {
         call: {"unit": "ns", "sub_bits": SUB_BITS, "buckets": sorted(Counter(map(bucket, values)).items())}
         for call, values in calls.items()

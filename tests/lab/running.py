@@ -59,7 +59,6 @@ class Labs:
         )
 
     def begin(self, *words: str | Path) -> subprocess.Popen[str]:
-        """Start a command and return its process; ``up`` writes its steps to standard error."""
         return subprocess.Popen(
             [*_COMMAND, *map(str, words)],
             env=self.environment,
@@ -70,11 +69,9 @@ class Labs:
         )
 
     def start(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        """Start a lab; options may be in one string, separated by blanks."""
         return self.run("up", *(part for word in words for part in str(word).split()), timeout_s=_UP_S)
 
     def up(self, *words: str | Path) -> Path:
-        """Start a lab and return its mount point. Skip the test if the lab cannot run here."""
         need(str(words[0]).split(maxsplit=1)[0])
         done = self.start(*words)
         assert done.returncode == 0, done.stderr
@@ -91,7 +88,6 @@ class Labs:
         return document
 
     def pids(self, name: str, role: str) -> list[int]:
-        """Return the IDs of the living processes whose role starts with ``role``."""
         return [one["pid"] for one in self.status(name)["processes"] if one["alive"] and one["role"].startswith(role)]
 
     def footprint(self) -> Footprint:
@@ -110,7 +106,6 @@ class Labs:
         )
 
     def remains(self, *footprints: Footprint) -> list[str]:
-        """Return a line for each file, mount, device, process and control group left by labs."""
         found = [str(path) for pattern in ("*", "strakes/lab/*") for path in self.root.glob(pattern)]
         found += [f"mounted: {one.mount_point}" for one in read_mounts() if one.mount_point.startswith(str(self.root))]
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
@@ -151,7 +146,6 @@ def own_labs() -> Iterator[Labs]:
 
 
 def need(kind: str, *programs: str) -> None:
-    """Skip the test if a lab of this kind cannot run here or one of the programs is missing."""
     lab = load(kind)
     if lab.needs_root and os.geteuid() != 0:
         pytest.skip(f"a lab of {kind} needs root")

@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def installed(place: Path) -> Path:
-    """Copy the package to ``place`` as a wheel would install it; return the copy."""
     shutil.copytree(ROOT / "src" / "strakes", place / "strakes", ignore=shutil.ignore_patterns("__pycache__", "bin"))
     return place / "strakes"
 

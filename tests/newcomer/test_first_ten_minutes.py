@@ -67,7 +67,6 @@ class Newcomer:
 
 
 def summary_on(lines: list[str]) -> list[str]:
-    """Return the lines of the summary, without the progress display above it."""
     first = max(number for number, line in enumerate(lines) if line.startswith("strakes  /"))
     return lines[first:]
 
@@ -89,7 +88,6 @@ def newcomer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def wide(newcomer: Newcomer) -> Iterator[Screen]:
-    """Type the README's survey on a terminal of 80 columns."""
     (survey,) = commands_of(README)
     with screen_of(newcomer.home, 80, newcomer.environment) as screen:
         words = f"{newcomer.typed(survey)} --budget {newcomer.budget} --json {newcomer.json}"
@@ -99,13 +97,11 @@ def wide(newcomer: Newcomer) -> Iterator[Screen]:
 
 @pytest.fixture(scope="module")
 def summary(wide: Screen) -> tuple[list[str], list[str]]:
-    """Return the summary's lines on the screen, and as written without wrapping."""
     return summary_on(wide.lines()), summary_on(wide.written())
 
 
 @pytest.fixture(scope="module")
 def narrow(newcomer: Newcomer, wide: Screen) -> Iterator[tuple[list[str], list[str]]]:
-    """Show the summary on a terminal of 60 columns."""
     with screen_of(newcomer.home, 60, newcomer.environment) as screen:
         assert screen.type(f"{strakes()} report", limit_s=60) == 0, screen.text()
         yield summary_on(screen.lines()), summary_on(screen.written())
@@ -116,7 +112,6 @@ def strakes() -> str:
 
 
 def commands_of(page: Path) -> list[str]:
-    """Return the strakes commands of a page's first shell block, without comments."""
     block = page.read_text().partition("```sh\n")[2].partition("```")[0]
     return [line.partition(" #")[0].strip() for line in block.splitlines() if line.startswith("./strakes ")]
 
@@ -152,7 +147,6 @@ def test_the_terminal_wraps_only_lines_to_copy(
 
 
 def cut_words(written: Sequence[str], known: set[str]) -> set[str]:
-    """Return the words of a screen that are unknown or end with an ellipsis."""
     text = "\n".join(written)
     # Skip numbers: their format depends on the width of the screen.
     shown = {word for word in words_of(text) if re.fullmatch(r"[A-Za-z-]{2,}[.,:;]?", word)}
@@ -166,7 +160,6 @@ def words_of(text: str) -> set[str]:
 
 
 def everything_in(value: object) -> str:
-    """Return all values of a JSON document as text, one in a line."""
     if isinstance(value, Mapping):
         return "\n".join(map(everything_in, value.values()))
     if isinstance(value, list):

@@ -58,7 +58,6 @@ def test_every_requirement_of_a_lock_has_hashes_and_no_lock_names_an_index(kind:
 
 
 def test_installed_versions_are_those_of_the_lock() -> None:
-    """The environment of the tests is installed from the development lock."""
     versions = locked("dev")
     assert all(version(name) in versions[name] for name in ("click", "hypothesis", "numpy", "pytest"))
 
@@ -70,7 +69,6 @@ def test_build_tools_are_those_of_pyproject() -> None:
 
 
 def printed(path: Path) -> str:
-    """Return what bootstrap/requirements.py prints for run.txt with this PATH."""
     command = [sys.executable, "-I", str(ROOT / "bootstrap/requirements.py"), str(LOCKS / "run.txt")]
     environment = {**os.environ, "PATH": str(path)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

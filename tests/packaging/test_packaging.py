@@ -73,7 +73,6 @@ def test_the_spack_recipe_has_the_requirements_version_and_licence_of_the_projec
 
 
 def stages() -> list[tuple[dict[str, str], dict[str, str]]]:
-    """Return the header and the sections of each stage of the Apptainer definition."""
     stages: list[tuple[dict[str, str], dict[str, str]]] = []
     section = ""
     for line in (PACKAGING / "apptainer" / "strakes.def").read_text().splitlines():

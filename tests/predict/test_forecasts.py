@@ -37,7 +37,6 @@ MDTEST_RUNS = Path(__file__).parent / "mdtest"
 
 @pytest.fixture
 def small_files(store_run: Callable[..., Run]) -> Run:
-    """Return a stored run of the study small-files with 1 to 4 ranks."""
     return store_run("20260101-000000-small-files")
 
 
@@ -96,7 +95,6 @@ def test_levels_left_out_are_reported_with_the_reason() -> None:
 
 
 def recovery(run: Run, blocks: int) -> tuple[FigureLevels, ...]:
-    """Replace the content of a run by recovery drills, and return its figures."""
     cells = cells_of(RecoveryStudy(), file_system="fuse.ceph-fuse")
     visits = stored(visits_of(cells, lambda phase, ranks: 10.0, blocks, 0.01))
     for name, values in (("cells", cells), ("visits", visits)):
@@ -217,4 +215,4 @@ def test_superlinear_growth_of_a_published_beegfs_series_is_not_extrapolated() -
     forecasts = forecast_figures(figures_of(runs), parse_asked("ranks=128"), Stated())
     (created,) = (each for each in forecasts if each.figure.operation == "file-creation")
     assert created.forecast is not None and created.forecast.low < 166_000 < created.forecast.median < 300_000
-    assert "steeper than linear" in " ".join(created.notes)
+    assert "grow faster than linearly" in " ".join(created.notes)

@@ -81,7 +81,6 @@ def fake_engine(tmp_path: Path) -> FakeEngine:
 
 
 def once(act: Callable[[], object], when: Callable[[Progress], bool] = lambda _: True) -> Callable[[Progress], None]:
-    """Return a progress callback that calls ``act`` once, as soon as ``when`` is true."""
     calls = [act]
 
     def on_progress(progress: Progress) -> None:
@@ -108,7 +107,6 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def make_run(store: Store, measured: Path) -> MakeRun:
-    """Return a function that creates a run in the store; the test closes it."""
 
     def make(name: str = "transfer-size", fingerprint: str = "f", kind: str = "study") -> RunWriter:
         return store.create(kind, name, measured, {"fingerprint": fingerprint}, {"mount": {"file_system": "xfs"}})

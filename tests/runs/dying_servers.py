@@ -79,7 +79,6 @@ def cut() -> None:
 
 
 def first(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that lets the servers die and then calls ``function``."""
 
     def after_cut(*words: Any, **named: Any) -> Any:
         cut()
@@ -89,7 +88,6 @@ def first(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def while_running(purpose: str) -> None:
-    """Let the servers die 50 ms into the first plan of the purpose ("pilot" or "measure")."""
     run = Engine.run
 
     def run_and_cut(engine: Engine, plan: Any, directory: Path, name: str, *words: Any, **named: Any) -> Any:

@@ -196,7 +196,6 @@ def test_mpiio_leaves_the_bytes_that_posix_leaves(engines: Callable[[Way], MpiEn
 def test_a_write_that_ran_out_of_time_is_read_back_by_collective_calls(
     engine: MpiEngine, way: Way, workspace: Workspace, collective: bool
 ) -> None:
-    """After independent writes that ran out of time, ranks have different amounts to read."""
     late = Stop("stonewall", 0.1 if collective else 0.03)
     write = of(way, "w", "write", segments=100_000, collective=collective, stop=late)
     read = of(way, "r", "read", segments=100_000, collective=True, verify=True)

@@ -27,7 +27,6 @@ Place = tuple[str | int, ...]
 
 
 def numbers(value: Any, place: Place = ()) -> Iterator[Place]:
-    """Yield the path of keys and indices to each number in a JSON value."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from numbers(item, (*place, key))

@@ -43,7 +43,6 @@ def once_in(phase: str, act: Callable[[], object]) -> Callable[[Progress], None]
 
 
 def run(engine: LocalEngine, plan: Plan, directory: Path, act: Callable[[Progress], None] | None = None) -> PlanResult:
-    """Run the plan, then close the engine, whose open files would prevent an unmount."""
     try:
         return engine.run(plan, directory, "p", 60, act)
     finally:

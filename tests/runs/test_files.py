@@ -89,7 +89,6 @@ def test_a_document_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_files_of_a_run_have_mode_0600(tmp_path: Path) -> None:
-    """Stored files contain command lines and paths."""
     write_json(tmp_path / "run.json", {"command": ["strakes"]})
     AppendFile(tmp_path / "visits.jsonl", durable=False).close()
     assert [path.stat().st_mode & 0o777 for path in sorted(tmp_path.iterdir())] == [0o600, 0o600]

@@ -86,7 +86,6 @@ def sockets_of(pid: int) -> set[str]:
 
 
 def listening() -> dict[str, int]:
-    """Return socket -> port of all TCP sockets that wait for connections."""
     rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
     return {f"socket:[{row[9]}]": int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A"}
 
@@ -280,7 +279,6 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
 
 @pytest.fixture
 def two_nodes(tmp_path: Path) -> Iterator[MpiEngine]:
-    """Return an engine of four processes; ranks 2 and 3 have another host name."""
     wrapper = tmp_path / "engine"
     wrapper.write_text(
         f"""#!/bin/sh

@@ -97,7 +97,6 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
 
 @st.composite
 def transfers(draw: st.DrawFn, name: str) -> list[PartPhase]:
-    """Draw a phase that writes files, and up to two more phases that read, rewrite or mix."""
     transfer = draw(st.sampled_from([1, 512, 1000, 4096]))
     per_block = draw(st.integers(1, 4))
     layout = draw(st.sampled_from(["file-per-process", "shared-file"]))
@@ -171,7 +170,6 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 def covered_once(sequences: Counter[Sequence], files: Mapping[str, bytes], name: str) -> bool:
-    """Whether every byte of the file was written by one write of one rank."""
     writes = sorted(
         (at, size)
         for sequence in sequences.elements()

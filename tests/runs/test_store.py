@@ -102,7 +102,6 @@ def test_an_empty_store_is_read_without_being_made(store: Store) -> None:
 
 @pytest.mark.parametrize("place", ["", "deep/er/store", "../measured-store"])
 def test_a_store_may_be_inside_the_measured_directory_or_next_to_it(measured: Path, place: str) -> None:
-    """A user may measure the home directory, which contains the default store."""
     Store(measured / place).create("survey", "survey", measured, {}, {}).close()
     assert len(Store(measured / place).runs()) == 1
 

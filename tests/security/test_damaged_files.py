@@ -40,7 +40,6 @@ PIECES = [
 
 
 def copies(path: Path, *names: str) -> Path:
-    """Copy a file under each of these names into a directory, and return the directory."""
     place = path.parent / "copies"
     for name in names:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +108,6 @@ READERS: dict[str, tuple[Read, list[bytes]]] = {
 
 @st.composite
 def damaged(draw: st.DrawFn, files: list[bytes]) -> bytes:
-    """Return one of the files after 1 to 16 changes, cut to 1 MiB."""
     text, other = draw(st.sampled_from(files)), draw(st.sampled_from(files))
     for _ in range(draw(st.sampled_from([1, 1, 2, 4, 16]))):
         at = draw(st.integers(0, len(text)))

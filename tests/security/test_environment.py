@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def shell(line: str, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell command line in which "$@" is strakes."""
     return subprocess.run(
         ["sh", "-c", line, "sh", *python_module("strakes")],
         env={**os.environ, "STRAKES_STORE": str(place / "store"), **environment},
@@ -232,7 +231,6 @@ def test_figures_ignore_a_matplotlibrc_in_the_current_directory(tmp_path: Path) 
 
 @pytest.mark.parametrize("words", ["doctor", "run PLAN . -q --launcher mpi -n 2"])
 def test_an_engine_for_mpi_reads_no_settings_in_the_current_directory(tmp_path: Path, words: str) -> None:
-    """UCX, a library of MPICH, writes a log wherever a ucx.conf says."""
     (tmp_path / "ucx.conf").write_text(f"UCX_LOG_FILE={tmp_path}/written\nUCX_LOG_LEVEL=debug\n")
     plan = str(ROOT / "examples" / "checkpoint.toml")
     command = python_module(

@@ -16,7 +16,6 @@ Found = Iterator[tuple[int, str]]
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """Yield every call with the dotted name of its function, empty for an expression."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield node, ast.unparse(node.func) if isinstance(node.func, ast.Attribute | ast.Name) else ""
@@ -34,7 +33,6 @@ def removers_that_follow_names(tree: ast.AST) -> Found:
 
 
 def entities(tree: ast.AST) -> Found:
-    """Find XML parsers that fetch external entities."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]

@@ -70,7 +70,6 @@ def test_a_directory_whose_name_steers_a_terminal_is_shown_as_text(
 
 
 def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """Import an IOR result with a hostile command line and path; return the store."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     text = next((Path(__file__).parents[1] / "interop").glob("samples/ior-4.1.txt")).read_text()
     file = tmp_path / "result.txt"

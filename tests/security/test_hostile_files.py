@@ -39,7 +39,6 @@ def read_published(path: Path) -> object:
 
 
 def read_hints(path: Path) -> object:
-    """Read a plan whose hints are in the file."""
     with tempfile.TemporaryDirectory() as place:
         plan = Path(place) / "plan.toml"
         plan.write_text(f'ranks = 1\n[[phase]]\nkind = "write"\nhints = "{path}"\n')

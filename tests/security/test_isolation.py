@@ -28,7 +28,6 @@ def test_a_module_in_the_current_directory_is_not_run(tmp_path: Path) -> None:
 
 
 def test_no_file_starts_python_without_isolation() -> None:
-    """Calls of the interpreter pass -I. Files that name it for another purpose are listed."""
     others = {"processes.py", "mpi_family.py", "mpi.py", "static_figure.py"}
     for path in [*ROOT.glob("src/strakes/**/*.py"), *ROOT.glob("bench/**/*.py")]:
         text = path.read_text(encoding="utf-8")

@@ -36,7 +36,6 @@ KINDS = ("symbolic link", "hard link", "file of another", "directory of another"
 
 
 def planted(path: Path, kind: str) -> None:
-    """Change a valid journal so that another user could have planted it."""
     elsewhere = path.parent.parent / "copy"
     match kind:
         case "symbolic link":
@@ -73,7 +72,6 @@ def test_a_journal_that_others_could_have_planted_is_refused(
 def test_a_file_system_that_another_user_mounted_proves_no_owner(
     tmp_path: Path, make: Callable[[Path], Path], read: Callable[[Path], object]
 ) -> None:
-    """The mount shows its files as files of root, although another user controls them."""
     with faulty_mounted(mounter=OTHER) as mount:
         mount.place.chmod(0o700)
         journal = make(tmp_path)
@@ -131,7 +129,6 @@ def test_a_lab_that_others_could_have_planted_is_refused(
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
 @pytest.mark.parametrize("make", [True, False])
 def test_a_lab_behind_a_planted_link_is_not_touched(tmp_path: Path, make: bool) -> None:
-    """Another user puts a link on the path to the labs after the path was checked."""
     lab = tmp_path / "theirs" / "state" / "strakes" / "lab" / "lab"
     (tmp_path / "elsewhere" / "strakes" / "lab").mkdir(parents=True)
     lab.parents[3].mkdir()

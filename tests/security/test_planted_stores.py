@@ -39,7 +39,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant f
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """Make a directory of root with one file; return it."""
     directory = tmp_path / "victim"
     directory.mkdir(mode=0o700)
     (directory / "file").write_text(TEXT)
@@ -49,7 +48,6 @@ def victim(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Make a directory of another user; return it."""
     (tmp_path / "store").mkdir()
     os.chown(tmp_path / "store", OTHER, OTHER)
     return tmp_path / "store"

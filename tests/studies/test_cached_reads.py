@@ -29,7 +29,6 @@ NODES: dict[str, Any] = {"nodes": {"n1": 2, "n2": 2}, "most_ranks": 4, "file_sys
 
 
 def by_size(phase: Phase, ranks: int) -> float:
-    """Return a rate in B/s that grows with the request size up to 1 MiB."""
     assert isinstance(phase, TransferPhase)
     return 400.0 * MIB * min(1.0, phase.transfer_bytes / MIB)
 

@@ -128,7 +128,7 @@ def test_the_cache_knee_is_found_from_the_cached_bytes() -> None:
             sample["cache"] = {"method": "cachestat", "resident_before_bytes": min(sample["bytes"], 64 * MIB)}
     found = finding(study, results_of(cells, visits), "data-per-process-knee")
     assert found.verdict == "measured"
-    assert "between 64 MiB and 256 MiB per rank" in found.statement
+    assert "With 256 MiB instead of 64 MiB per rank" in found.statement
 
 
 def test_metadata_ops_creates_files_again_in_a_directory_after_it_removed_as_many() -> None:

@@ -140,7 +140,6 @@ def visits_of(
 
 
 def answered(study: Study, results: Results) -> dict[str, Answer]:
-    """Return the study's answers by id, without the name of the study in the id."""
     return {
         answer.id.removeprefix(f"{study.name}-"): answer
         for answer in answers_of(questions_of([study], results), results)

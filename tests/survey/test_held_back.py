@@ -29,7 +29,6 @@ def free_visits(cells: list[Cell], blocks: int, noise: float = 0.01) -> list[Vis
 
 
 def slowed(visits: list[Visit], limit: Impact, share: float) -> list[Visit]:
-    """Return the visits with every rank paused by ``limit`` for a ``share`` of each phase."""
 
     def held(sample: Sample) -> Sample:
         waited = HeldBack(share * sample.elapsed_s * len(sample.ranks))

@@ -161,7 +161,6 @@ def test_ten_runs_show_a_large_change_among_many_figures_and_no_small_one() -> N
 
 
 def change_amounts(run: Run, times: int) -> None:
-    """Change the amounts of work of a stored run, as a survey chooses them anew each time."""
     path = run.path / "cells.jsonl"
     cells = [json.loads(line) for line in path.read_text().splitlines()]
     for cell in cells:

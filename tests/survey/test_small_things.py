@@ -44,7 +44,6 @@ def test_workspaces_of_the_run_itself_and_of_dead_runs_are_not_other_runs(tmp_pa
 
 
 def test_the_first_block_ends_with_the_budget(tmp_path: Path) -> None:
-    """The first block ends as soon as the budget is spent, so only some cells are measured."""
     assert strakes(["survey", str(tmp_path), "--budget", "20ms", "-q"]) == 0
     run = Store().open("latest")
     measured = {one.cell for one in run.visits if one.is_measurement}

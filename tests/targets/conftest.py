@@ -30,5 +30,4 @@ def ext4() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def hearts_are_watched_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Watch heartbeats for 10 ms only. A test of a beating heart replaces the clock."""
     monkeypatch.setattr("strakes.targets.marker.WATCH_S", 0.01)

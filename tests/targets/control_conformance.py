@@ -36,7 +36,6 @@ class ControlConformance:
 
     @pytest.fixture
     def parent(self, place: Path) -> Path:
-        """Return the parent of the directories of ``placements``."""
         return place
 
     def test_it_describes_itself(self, target: Target) -> None:

@@ -15,7 +15,6 @@ def mount_on(number: str, source: str = "/dev/sda1") -> Mount:
 
 @pytest.fixture
 def sysfs(tmp_path: Path) -> Path:
-    """Make a sysfs with a disk and a partition; return its root."""
     disk = tmp_path / "devices/pci0/block/sda"
     for path, text in {
         "size": "2048000",

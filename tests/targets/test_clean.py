@@ -29,7 +29,6 @@ def dead_marker(run: str = RUN) -> Marker:
 
 
 def make(directory: Path, run: str = RUN, marker: Marker | None = None) -> Path:
-    """Make a workspace of a dead run, or with another marker, with a file in it; return it."""
     place = directory / f"strakes-{run}"
     place.mkdir()
     (place / MARKER_NAME).write_bytes((marker or dead_marker(run)).to_bytes())

@@ -190,7 +190,6 @@ def test_names_and_addresses_are_hosts(host: str) -> None:
 
 
 def test_arguments_pass_unchanged_through_nested_remote_shells(tmp_path: Path) -> None:
-    """The fake ssh joins its arguments and passes them to a shell, as the real one does."""
     shell = tmp_path / "ssh"
     shell.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     shell.chmod(0o755)

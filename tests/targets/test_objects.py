@@ -119,14 +119,12 @@ class Handler(BaseHTTPRequestHandler):
         return self.answer(int(status), page)
 
     def send_drops(self) -> None:
-        """Send an endless status line, a byte a second, until the client closes the connection."""
         with suppress(OSError):
             for byte in itertools.chain(b"HTTP/1.1 200 ", itertools.repeat(0x20)):
                 self.wfile.write(bytes((byte,)))
                 time.sleep(1)
 
     def send_without_end(self) -> None:
-        """Send an endless answer: headers or a body as fast as they are read."""
         self.send_response(200)
         if self.server.endless == "headers":
             with suppress(OSError):
@@ -322,7 +320,6 @@ OBJECTS = Plan(
 
 @pytest.fixture
 def engine() -> Iterator[LocalEngine]:
-    """Return an engine that was built with libcurl."""
     with LocalEngine() as engine:
         if "built without" in engine.start().absent.get("s3", {}).get("why", ""):
             pytest.skip("the engine was built without libcurl")

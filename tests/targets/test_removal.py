@@ -20,7 +20,6 @@ from strakes.targets.removal import Left, remove_tree, remove_workspace
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """Make files outside the tree that is removed."""
     victim = tmp_path / "victim"
     (victim / "sub").mkdir(parents=True)
     (victim / "precious").write_text("data")
@@ -83,7 +82,6 @@ def test_a_directory_that_its_server_keeps_is_left_over_and_keeps_its_marker(
 def test_a_server_that_lists_removed_files_again_is_not_believed_for_long(
     tree: Path, again: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NFS servers list removed files that are still open under new names (silly renames)."""
     (tree / "inner").mkdir()
     (tree / "inner" / "file").touch()
     numbers = itertools.count()

@@ -218,7 +218,6 @@ time.sleep(600)
 
 
 def killed_workspace(directory: Path, run: str = RUN) -> Path:
-    """Create a workspace in a process and kill it; return the workspace."""
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), run], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -39,7 +39,6 @@ def flat(at: Mapping[str, Setting]) -> float:
 
 
 def searched(search: Search, truth: Truth, budget: float, noise: float, seed: int) -> Search:
-    """Run a search with ``budget`` repetitions in all and return it."""
     chance, spent = random.Random(seed), 0.0
 
     while trials := search.next_block(spent, lambda _trial: 1 / budget):

@@ -46,7 +46,6 @@ def test_histograms_merge_without_loss(values: list[float], cut: int) -> None:
 
 
 def test_a_month_needs_less_than_200_mib_and_a_day_is_kept_for_400_days(tmp_path: Path) -> None:
-    """The test writes one minute of each hour, so a sixtieth of the limit applies."""
     generator, ring = np.random.default_rng(1), Ring(tmp_path)
     for hour in range(30 * 24):
         ring.add(row(START_S + 3600 * hour, generator, figures=9))

@@ -229,8 +229,8 @@ def _stop(place: Path, state: LabState) -> None:
     if undead := kill_all(state.id, records, networks_below(place), _KILL_S):
         names = ", ".join(f"{name_of(pid)} (process {pid})" for pid in undead)
         why = "SIGKILL does not end them: the kernel waits for a device, or they belong to another user"
-        raise _not_removed(f"not all processes of {place.name} could be ended", ", ".join(left), why, place)
-    left = []
+        raise _not_removed(f"not all processes of {place.name} could be ended", names, why, place)
+    left: list[str] = []
     # After the end of their servers, accesses to these mounts fail instead of hanging.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))

@@ -71,7 +71,6 @@ class World:
         self.look()
 
     def look(self) -> None:
-        """Record the state of the measured directory and of the files that must not change."""
         self._before = self._digests()
 
     def _digests(self) -> tuple[str, str]:
@@ -100,7 +99,6 @@ class World:
         return status
 
     def wait_for_work(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait until the process has created a file of its work, started a child, or ended."""
         deadline = time.monotonic() + _PATIENCE_S
         while process.poll() is None and time.monotonic() < deadline:
             if any(any(self.place.glob(sign)) for sign in _SIGNS_OF_WORK) or len(self.processes()) > 1:

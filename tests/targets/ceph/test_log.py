@@ -30,7 +30,6 @@ KILLED, STOPPED, BY_HAND = 1795371393.77, 4116, 4112
 
 
 def until(moment: str) -> list[dict[str, Any]]:
-    """Return the log up to that time of day (HH:MM:SS)."""
     return [entry for entry in LOG if entry["stamp"][11:19] <= moment]
 
 

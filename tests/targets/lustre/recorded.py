@@ -35,7 +35,6 @@ class Recording:
 
 @cache
 def recording(name: str) -> Recording:
-    """Return the recording in a file of client/ or server/."""
     match = _FILE.match((PLACE / name).read_text())
     assert match is not None, name
     command = match["command"].removeprefix("/usr/sbin/")  # run() searches there too
@@ -45,7 +44,6 @@ def recording(name: str) -> Recording:
 
 
 def done(name: str) -> Completed:
-    """Return the output in a recording of the client."""
     return recording(f"client/{name}.txt").done
 
 

@@ -136,7 +136,6 @@ def test_a_deactivated_target_hides_no_other_lost_target() -> None:
 
 
 def endless(began: int, now: int) -> list[tuple[int, str]]:
-    """Return the history of a client that retries every 25 s."""
     changes = [*CONNECTED, (began, "DISCONN")]
     for when in range(began + 25, now + 1, 25):
         changes += [(when, "CONNECTING"), (when, "DISCONN")]

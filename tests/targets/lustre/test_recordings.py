@@ -67,7 +67,6 @@ def test_the_last_of_several_commands_is_typed_as_recorded(name: str) -> None:
 
 
 def typed(command: Command[object]) -> str:
-    """Return the command line as in the recordings, with unquoted wildcards."""
     return shlex.join(command.argv).replace("'", "")
 
 
@@ -89,7 +88,6 @@ def test_a_success_is_read_and_a_failure_is_explained(name: str) -> None:
 
 
 def read_all(name: str, done: Completed) -> None:
-    """Read the output, and each parameter in it that has a reader in PARTS."""
     result = READ[name](done)
     if isinstance(result, Params) and not result.cut_off:
         for parameter, text in result.values.items():

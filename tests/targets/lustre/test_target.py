@@ -55,7 +55,6 @@ FIRST = MetadataTarget("labfs-MDT0000", 0, "192.168.77.1", "active", 1160264 << 
 
 
 def mount(root: Path) -> Mount:
-    """Return the recorded mount with another mount point."""
     (recorded,) = parse_mountinfo(recording("client/mountinfo.txt").done.stdout)
     return replace(recorded, mount_point=str(root))
 
@@ -293,7 +292,6 @@ def test_the_servers_counters_come_with_servers_only(tmp_path: Path) -> None:
 
 
 def on_this_node(recorded: Recording) -> Recording:
-    """Return the recording as a client on the server would give it, with the address 0@lo."""
     return replace(
         recorded, done=replace(recorded.done, stdout=recorded.done.stdout.replace("192.168.77.1@tcp", "0@lo"))
     )
@@ -436,7 +434,6 @@ def test_an_lctl_that_fails_is_reported_with_its_own_message(tmp_path: Path) -> 
 
 
 def hanging_tool(root: Path, name: str) -> Runner:
-    """Return a runner of the recorded commands in which one tool does not answer."""
 
     def hang(argv: Sequence[str]) -> Completed:
         raise CommandTimeout(

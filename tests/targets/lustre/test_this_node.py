@@ -23,7 +23,6 @@ TWO = connection("lab-MDT0000", NAME, WELL, "10.0.0.7@tcp") | connection("lab-OS
 
 
 def on_server(*addresses: str) -> Client:
-    """Return a client with these addresses and with the counters of a metadata target."""
     client = Client(TWO | {"mdt.lab-MDT0000.md_stats": STATS}, f"lab-{NAME}")
     client.nids = addresses
     return client

@@ -74,11 +74,7 @@ def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def listed(*texts: str) -> str:
-    """Return all texts except empty ones, joined by commas.
-
-    >>> listed("2–30 s", "", "too few runs")
-    '2–30 s, too few runs'
-    """
+    """Return all texts except empty ones, joined by commas."""
     return gettext(", ").join(filter(None, texts))
 
 
@@ -101,11 +97,7 @@ def show_interval_of(interval: IntervalOf) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as text in percent.
-
-    >>> percent(0.9), percent(0.995)
-    ('90 %', '99.5 %')
-    """
+    """Return a share as text in percent."""
     return f"{100 * share:.4g} %"
 
 

@@ -49,11 +49,7 @@ PATTERNS: Mapping[str, str] = {
 
 
 def title_of_warning(code: str) -> str:
-    """Return the title of a warning, or its code as words if it has no title.
-
-    >>> title_of_warning("few-runs"), title_of_warning("new-kind")
-    ('Too few runs for an interval', 'New kind')
-    """
+    """Return the title of a warning, or its code as words if it has no title."""
     return gettext(WARNINGS.get(code) or code.replace("-", " ").capitalize())
 
 

@@ -29,7 +29,7 @@ choose_environment() {
 # PATH: ends the command if another user could put something there, or replace a directory above it.
 refuse_others() {
     is_ours "$1" && return
-    printf 'strakes: error: other users can write where strakes would keep its own files\n  where: %s\n  %s\n' "$1" \
+    printf 'strakes: error: other users can write where strakes would keep its own files\n  where: %s\n  %s\n' "${1//[[:cntrl:]]/?}" \
         "next: set XDG_CACHE_HOME to a directory of your own, below directories that only you and root can write" >&2
     exit 3
 }
@@ -57,7 +57,7 @@ refuse_planted() {
     are_ours "$owner" "${below[@]}" && return
     [[ $place/ == "$2"/* ]] || remedy+=" with another python3 first in PATH"
     printf 'strakes: error: another user could have put the Python of this checkout there\n  where: %s\n  next: %s\n' \
-        "$place" "$remedy" >&2
+        "${place//[[:cntrl:]]/?}" "${remedy//[[:cntrl:]]/?}" >&2
     exit 3
 }
 

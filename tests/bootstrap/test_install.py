@@ -36,8 +36,8 @@ def test_a_bare_machine_gets_the_exact_commands_for_three_distributions(checkout
 
 @pytest.mark.parametrize("words", ["survey no/such", "study overview no/such", "study reproduce S1 no/such"])
 def test_a_missing_directory_is_reported_before_anything_is_set_up(checkout: Checkout, words: str) -> None:
-    called = checkout.strakes(*words.split(), environment=NO_INSTALL)
-    assert called.returncode == 2 and "no such directory\n  where: no/such" in called.stderr
+    called = checkout.strakes(*f"{words}\33[31m".split(), environment=NO_INSTALL)
+    assert called.returncode == 2 and "no such directory\n  where: no/such?[31m\n" in called.stderr
     assert not (checkout.path / ".venv").exists()
 
 

@@ -197,6 +197,18 @@ def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) ->
     assert (writer.path / "visits.jsonl").read_bytes().endswith(b"}\n")
 
 
+def test_a_directory_that_has_taken_the_place_of_a_run_is_not_removed(store: Store, make_run: MakeRun) -> None:
+    writer = make_run()
+    writer.path.rename(store.root / "away")
+    writer.path.mkdir()
+    (writer.path / "data").touch()
+    store.discard(writer)
+    assert (writer.path / "data").exists()
+    other = make_run()
+    store.discard(other)
+    assert not other.path.exists()
+
+
 def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measured: Path) -> None:
     store = Store(tmpfs / "store")
     with store.create("survey", "survey", measured, {}, {}) as writer:

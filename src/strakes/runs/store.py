@@ -18,7 +18,7 @@ from strakes.base.version import __version__
 from strakes.runs.run import Run, RunSummary, summary_of
 from strakes.runs.store_files import of_another_user, store_error, write_json
 from strakes.runs.writer import RunWriter, utc_now
-from strakes.targets.removal import remove_tree
+from strakes.targets.removal import empty_directory, enter, remove_empty
 
 _LIST_THEM = "List the runs: strakes runs"
 
@@ -63,7 +63,7 @@ class Store:
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
-        path = self._new_directory(name)
+        path, made = self._new_directory(name)
         try:
             write_json(path / "environment.json", environment)
             # A directory with run.json is a run, so write this file last.
@@ -82,9 +82,9 @@ class Store:
                     "strakes_version": __version__,
                 },
             )
-            writer = RunWriter(path)
+            writer = RunWriter(path, made)
         except StrakesError:
-            _remove(path)
+            _remove(path, made)
             raise
         return writer
 
@@ -114,7 +114,7 @@ class Store:
     def discard(self, writer: RunWriter) -> None:
         """Remove a run without measurements."""
         writer.close()
-        _remove(writer.path)
+        _remove(writer.path, writer.made)
 
     def runs(self) -> list[RunSummary]:
         """Return all runs, oldest first."""
@@ -169,7 +169,7 @@ class Store:
             )
         raise BadInputError(f"the last run with these options is {state}", where=alike[-1].id, remedy=remedy)
 
-    def _new_directory(self, name: str) -> Path:
+    def _new_directory(self, name: str) -> tuple[Path, os.stat_result]:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
         try:
             make_directory(self._runs)
@@ -177,7 +177,10 @@ class Store:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
                 with suppress(FileExistsError):
                     make_new_directory(path)
-                    return path
+                    with closing(open_directory(path)) as own:
+                        # Who may write in the store can exchange the new directory.
+                        if not os.listdir(own):
+                            return path, os.fstat(own)
         except OSError as error:
             raise store_error(error, self.root) from error
 
@@ -218,6 +221,8 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         raise
 
 
-def _remove(run: Path) -> None:
-    with suppress(OSError), closing(open_directory(run.parent)) as parent:
-        remove_tree(parent, run.name)
+def _remove(run: Path, made: os.stat_result) -> None:
+    with suppress(OSError), closing(open_directory(run.parent)) as parent, closing(enter(parent, run.name)) as own:
+        # The owner of the store can give the name to another directory.
+        if os.path.samestat(os.fstat(own), made) and not empty_directory(own, run.name):
+            remove_empty(parent, run.name, own, run.name)

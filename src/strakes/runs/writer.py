@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import threading
 import time
 from collections.abc import Iterable
@@ -31,11 +32,12 @@ def utc_now() -> datetime:
 class RunWriter:
     """The writer of a run, protected by a lock against other writers. ``run``: the run as it was before writing.
 
-    A run is resumable until :meth:`finish` is called.
+    A run is resumable until :meth:`finish` is called. ``made``: status of the directory of a new run.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, made: os.stat_result | None = None) -> None:
         self.path = path
+        self.made = made or os.stat(path)
         self.run = Run(path)
         self._appending = threading.Lock()
         self._visits = AppendFile(path / "visits.jsonl", durable=True)

@@ -1,4 +1,4 @@
-"""Labs, a small file system in memory, and commands that run beside a test."""
+"""Labs, a small file system in memory, and background commands."""
 
 from __future__ import annotations
 

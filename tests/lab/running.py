@@ -1,4 +1,4 @@
-"""Labs of tests: each has a directory of its own, and is removed and checked for remains after the test."""
+"""Labs of tests: each has its own directory, and is removed and checked for remains after the test."""
 
 from __future__ import annotations
 

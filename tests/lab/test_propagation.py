@@ -109,7 +109,7 @@ def test_a_process_with_the_number_of_a_node_that_has_ended_is_not_taken_for_the
         other.terminate()
 
 
-# The third namespace has process ids and a /proc of its own, as a node of the HA pair has. The last one belongs to the
+# The third namespace has its own process ids and /proc, as a node of the HA pair has. The last one belongs to the
 # user who made it, and has another program as umount.
 @pytest.mark.parametrize(
     ("used", "kept", "own"),

@@ -18,7 +18,7 @@ _TICK_S = 0.2
 
 
 class Screen:
-    """A tmux window; ``socket`` is the socket of its own tmux server."""
+    """A tmux window; ``socket`` is the socket of a separate tmux server."""
 
     def __init__(self, socket: Path, columns: int) -> None:
         self.columns = columns

@@ -22,7 +22,7 @@ ADDITIONS = sorted(DEVELOPERS.glob("add-*.md"))
 _PATH = re.compile(r"`((?:src|engine|tests|schemas|docs|packaging|examples|cmake)/[\w./-]+|schemas|examples|engine)`")
 # Matches "`NAME` in `path`" and "`NAME` (`path`)".
 _NAMED = re.compile(r"`(\w+)`(?: in |,? \()`((?:src|tests|engine)/[\w./-]+)`")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a page has mounts of its own")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a page has its own mounts")
 
 
 def _script(name: str) -> ModuleType:

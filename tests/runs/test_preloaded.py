@@ -64,7 +64,7 @@ def test_a_preloaded_library_sees_every_call(
     reads, writes, opens, others, _, clashes = counts_of("posix", library, place, tmp_path, monkeypatch)
     assert (reads, writes, clashes) == (200, 200, 0) and opens >= 4 + 100 and others >= 200
     assert counts_of("raw", library, place, tmp_path, monkeypatch)[:2] == [0, 0]
-    # The library may return descriptors of its own.
+    # The library may return its own descriptors.
     monkeypatch.setenv("PRELOADED_OWN", "1")
     assert counts_of("posix", library, place, tmp_path, monkeypatch)[:2] == [200, 200]
     assert [path.name for path in place.iterdir()] == [".strakes-marker"]

@@ -28,7 +28,7 @@ from strakes.targets.lustre_target import layout_kinds
 # Returns the rate of a phase by its number of ranks: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
 
-# Three metadata targets and three data targets. Each data target is in a pool of its own and in the pool "all".
+# Three metadata targets and three data targets. Each data target is in its own pool and in the pool "all".
 PARTS = Description(
     "lab",
     "1",

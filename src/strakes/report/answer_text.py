@@ -130,7 +130,7 @@ def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
         "sure: all sure answers hold with 95 % confidence; likely: up to {share} are wrong; alike: within {most}; -: "
-        "not decided; (in parentheses): memory, not storage",
+        "not decided, a lead may be chance; (in parentheses): memory, not storage",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

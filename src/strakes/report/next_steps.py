@@ -22,7 +22,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
-        return "", gettext("Give a directory on the storage to measure: more runs here would show only memory.")
+        return "", gettext("Give a directory on the storage to measure: here, memory may answer instead.")
     words = shlex.split(for_shell("".join(portrait.reproduce[:1])))
     pairs = zip(["", *words], words, strict=False)
     command = shlex.join(word for before, word in pairs if not _REPLACED & {before, word.partition("=")[0]})

@@ -67,7 +67,7 @@ class Checkout:
 
 
 def bare_path(directory: Path, *programs: str) -> str:
-    helpers = "bash cat cksum cut env find flock mkdir mv printf readlink rm sed sort tail touch wc xargs"
+    helpers = "bash cat cksum cut env find flock mkdir mv printf readlink rm sed sort tail touch tr wc xargs"
     directory.mkdir(exist_ok=True)
     for name in (*helpers.split(), *programs):
         found = shutil.which(name)

@@ -187,7 +187,7 @@ class CibBuilder:
 
     def rule(self, constraint: Xml.Element, score: str, terms: Iterable[Term], operator: str, role: str) -> None:
         """Add a rule with these expressions to a location constraint."""
-        identity = f"{constraint.get('id')}-rule"
+        identity = f"{constraint.get('id')}-rule{len(constraint) or ''}"
         given = {"id": identity, "score": score, "boolean-op": operator} | ({"role": role} if role else {})
         found = Xml.SubElement(constraint, "rule", given)
         unread: Term = ({"attribute": "unknown", "operation": "defined"}, {})

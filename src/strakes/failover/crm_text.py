@@ -158,21 +158,21 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 def _location(builder: CibBuilder, words: list[str]) -> None:
     end = words.index("}") if words[1] == "{" else 1
-    rest = [word for word in words[end + 1 :] if word != "rule"]
-    read = read_words(rest, ())
-    role = read.settings.get("role", "")
-    scored = next((word for word in read.plain if _SCORE.fullmatch(word)), "")
-    score = _infinite(scored or "inf")
-    if scored:
-        rest.remove(scored)
-    others = [word for word in rest if "=" not in word]
-    placed = {"node": others[0], "score": score, "role": role} if "rule" not in words else {}
+    head, *rules = (part.split("\0") for part in re.split("(?:^|\0)rule(?:\0|$)", "\0".join(words[end + 1 :])))
+    read = read_words(head, ())
+    role, scored = read.settings.get("role", ""), [word for word in read.plain if _SCORE.fullmatch(word)]
+    others = [word for word in read.plain if word not in scored[:1]]
+    placed = {"node": others[0], "score": _infinite(*scored[:1] or ["inf"]), "role": role} if not rules else {}
     given = {"rsc": words[1] if end == 1 else "", "resource-discovery": read.settings.get("resource-discovery", "")}
     constraint = builder.constraint("rsc_location", words[0], given | placed)
     if end > 1:
         builder.resource_set(constraint, words[2:end], {})
-    if not placed:
-        builder.rule(constraint, score, terms_of(rest), "or" if "or" in others else "and", role)
+    for rule in rules:
+        read = read_words(rule, ())
+        score = next(filter(_SCORE.fullmatch, read.plain), "inf")
+        terms = terms_of(word for number, word in enumerate(rule) if word != score or score in rule[:number])
+        operator = "or" if "or" in rule else "and"
+        builder.rule(constraint, _infinite(score), terms, operator, read.settings.get("role", role))
 
 
 _RULE_OPTION = re.compile(r"\$?(id|role|score|score-attribute|constraint-id|resource-discovery)=.*")
@@ -274,9 +274,15 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_defaults": settings_reader("rsc_defaults"),
     "op_defaults": settings_reader("op_defaults"),
     "fencing_topology": _topology,
-    # Example: crm resource maintenance RESOURCE off
+    # Examples: crm resource maintenance RESOURCE off, crm resource meta RESOURCE set NAME VALUE
     "resource": lambda builder, words: builder.change(
-        words[1], read_words(["meta", "maintenance=false"][: 2 * (words[::2] == ["maintenance", "off"])], _BLOCKS)
+        words[1],
+        read_words(
+            ["meta", "maintenance=false"]
+            if words[::2] == ["maintenance", "off"]
+            else ["meta", "=".join(words[3:5])] * (words[:3:2] == ["meta", "set"]),
+            _BLOCKS,
+        ),
     ),
 }
 _STAGES = (

@@ -82,6 +82,12 @@ class CibBuilder:
         """Return the resource with this id, or None."""
         return next((one for one in self._sections["resources"].iter() if one.get("id") == identity), None)
 
+    def meta_of(self, identity: str) -> dict[str, str]:
+        """Return the meta attributes of a resource or clone; empty if it does not exist."""
+        found = self.find(identity)
+        pairs = found.iterfind("./meta_attributes/nvpair") if found is not None else ()
+        return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
+
     def properties(self, pairs: Pairs, section: str = "crm_config") -> None:
         """Set cluster properties, or the defaults of ``rsc_defaults`` or ``op_defaults``."""
         tag = "cluster_property_set" if section == "crm_config" else "meta_attributes"

@@ -111,8 +111,11 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     for kind, name, meta in read.blocks:
         if kind in ("clone", "promotable", "master", "bundle"):
             own = read.block("meta") | dict(meta) if kind in short else meta
+            own = own if kind != "bundle" else builder.meta_of(name)
             called = name or f"{identity}-{'master' if kind == 'master' else 'clone'}"
-            _add_clone(builder, called, identity, own, promotable=kind in ("promotable", "master"))
+            _add_clone(
+                builder, called, identity, own, promotable=kind in ("promotable", "master") or "promotable" in own
+            )
 
 
 def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:
@@ -131,6 +134,15 @@ def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
     yield monitor | ({"role": "Promoted"} if "promote" in times else {})
     if "promote" in times:
         yield monitor | {"interval": "20s", "role": "Unpromoted"}
+    if "promote" in times and agent.get("type") != "drbd":
+        yield monitor | {"interval": "30s"}
+
+
+def _bundle(builder: CibBuilder, words: list[str]) -> None:
+    # A bundle without a resource is represented by a clone of a Dummy resource.
+    copies = [word.partition("=")[2] for word in words if re.match(r"(promoted-max|masters)=[1-9]", word)]
+    meta = [f"promoted-max={copies[0]}", "promotable=true"] if copies else []
+    _create(builder, [f"{words[0]}-container", "Dummy", "clone", words[0], *meta])
 
 
 def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
@@ -222,8 +234,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource op defaults": settings_reader("op_defaults"),
     "resource create": _create,
     "resource group add": lambda to, words: to.group((own := _placed(words))[0][0], own[0][1:], {}, own[1]),
-    # A bundle without a resource is represented by a clone of a Dummy resource.
-    "resource bundle create": lambda to, words: _create(to, [f"{words[0]}-container", "Dummy", "clone", words[0]]),
+    "resource bundle create": _bundle,
     "resource clone": _clone,
     "resource promotable": partial(_clone, promotable=True),
     "resource master": _master,

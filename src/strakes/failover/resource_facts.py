@@ -111,6 +111,8 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
 def operations(setup: Setup) -> Iterator[Thing]:
     """Yield each operation twice: with effective values, and as written in the CIB."""
     for one in setup.pacemaker.primitives:
+        # pcs adds monitors for roles to each resource that can be promoted. Pacemaker ignores them on a single one.
+        ignored = not one.clone and any(each.repeats and not each.role for each in one.operations)
         for each in one.operations:
             effective = {
                 "name": each.name,
@@ -118,7 +120,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
                 "on-fail": each.on_fail,
                 "standard": one.standard,
                 "is of a watcher": yes(one.agent in WATCHERS),
-                "is of a promotable clone": yes(setup.pacemaker.promotable(one.clone)),
+                "has its role": yes(ignored or setup.pacemaker.promotable(one.clone)),
             }
             yield Thing(f"cib: {each.name} of {one.id}", facts(effective))
     for element in (one for tag in ("primitive", "template") for one in setup.pacemaker.root.iter(tag)):

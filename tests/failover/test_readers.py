@@ -130,8 +130,8 @@ def test_commands_of_guides_give_no_false_error(tmp_path: Path) -> None:
         "pcs constraint colocation add vip with master db-clone\npcs constraint order promote db-clone then vip\n"
         "pcs cluster node add nd\npcs cluster node add-remote nr 10.0.0.8\npcs constraint location vip prefers nr=9 ng=9\n"
         "pcs resource create vm VirtualDomain config=/etc/vm.xml\npcs cluster node add-guest ng vm\n"
-        "pcs resource create my mysql\npcs resource bundle create gb container podman promoted-max=3 replicas=3\n"
-        "pcs resource create ga galera wsrep_cluster_address=gcomm://na,nb,nc bundle gb\n"
+        "pcs resource create my mysql\npcs resource bundle create gb container podman promoted-max=4 replicas=4\n"
+        "pcs resource create ga galera wsrep_cluster_address=gcomm://na,nb,nc,nd bundle gb\n"
     )
     setup = read_plan(tmp_path)
     assert setup.node_names[3:] == ("nd",) and setup.pacemaker.remote_nodes == ("nr", "ng")

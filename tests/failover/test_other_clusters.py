@@ -31,6 +31,15 @@ def test_a_group_of_any_name_is_rehearsed() -> None:
     assert len(result.singles) == 31 and sum(scene.ends_the_service for scene in result.singles) == 6
 
 
+def test_the_node_with_the_higher_priority_wins_a_race() -> None:
+    need("crm_simulate")
+    given = ["property priority-fencing-delay=30s", "group g fs ip meta priority=5", "location l g 50: b"]
+    given += ["primitive ip2 ocf:heartbeat:IPaddr2 ip=10.0.0.10", "colocation c -50: ip2 g"]
+    given += ["corosync node.1 ring1_addr=", "corosync node.2 ring1_addr="]
+    said = {scene.failures[0].text: scene.said for scene in rehearse(setup_of_example(given), doubles=False).singles}
+    assert "b survives" in said["network link 0 fails"]
+
+
 def test_a_first_level_that_only_waits_for_a_crash_dump_allows_no_split_brain(tmp_path: Path) -> None:
     need("crm_simulate")
     levels = "".join(f"pcs stonith level add 1 {node} k\npcs stonith level add 2 {node} f\n" for node in ("na", "nb"))

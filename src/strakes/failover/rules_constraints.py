@@ -93,6 +93,7 @@ def orders(setup: Setup) -> Iterator[Thing]:
     follows = {(one.get("rsc"), one.get("with-rsc")) for one in pairs}
     for one in cib.orders:
         clones = one.mandatory and {one.first, one.then} <= set(cib.clones)
+        clones = clones and cib.clones[one.then].get("clone-max") != "1"
         deduced = {
             "first": one.first,
             "then": one.then,

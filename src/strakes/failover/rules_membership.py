@@ -111,7 +111,9 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
 def _foreign_hosts(setup: Setup, one: Resource) -> list[str]:
     known = {name.partition(".")[0].lower() for name in setup.node_names if not setup.nodes_assumed}
     names = {host.name.partition(".")[0].lower(): host.name for host in one.hosts}
-    stacked = one.block.all("stacked-on-top-of")
+    # A resource of another site may lie below a stacked resource of this one.
+    pairs = [(other.name, *block.words) for other in setup.drbd for block in other.block.all("stacked-on-top-of")]
+    stacked = any(one.name in pair for pair in pairs)
     return list(names.values()) if known and not stacked and not known & names.keys() else []
 
 

@@ -154,6 +154,11 @@ def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path:
     with pytest.raises(BadInputError, match="no cluster configuration") as error:
         read_plan(tmp_path)
     assert "host1, host2" in str(error.value.remedy)
+    for number in "12":
+        own = tmp_path / f"own/nodes/n{number}/etc/corosync/corosync.conf"
+        own.parent.mkdir(parents=True)
+        own.write_text(f"totem {{\ntoken: {number}000\n}}\n")
+    assert "files-of-nodes-differ" in {one.rule for one in findings(read_plan(tmp_path / "own"))[0]}
 
 
 def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:

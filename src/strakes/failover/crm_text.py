@@ -170,9 +170,10 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
     for rule in rules:
         read = read_words(rule, ())
         score = next(filter(_SCORE.fullmatch, read.plain), "inf")
-        terms = terms_of(word for number, word in enumerate(rule) if word != score or score in rule[:number])
-        operator = "or" if "or" in rule else "and"
-        builder.rule(constraint, _infinite(score), terms, operator, read.settings.get("role", role))
+        terms = terms_of(word for place, word in enumerate(rule) if word != score or score in rule[:place])
+        builder.rule(
+            constraint, _infinite(score), terms, "or" if "or" in rule else "and", read.settings.get("role", role)
+        )
 
 
 _RULE_OPTION = re.compile(r"\$?(id|role|score|score-attribute|constraint-id|resource-discovery)=.*")
@@ -254,6 +255,12 @@ def settings_reader(section: str) -> Callable[[CibBuilder, list[str]], None]:
     return read
 
 
+def _resource(builder: CibBuilder, words: list[str]) -> None:
+    # Examples: maintenance RESOURCE off, meta RESOURCE set NAME VALUE
+    given = {"maintenance off": ["maintenance=false"], "meta set": ["=".join(words[3:5])]}
+    builder.change(words[1], read_words(["meta", *given.get(" ".join(words[:3:2]), ())], _BLOCKS))
+
+
 _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "node": _node,
     "rsc_template": partial(_primitive, tag="template"),
@@ -274,16 +281,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_defaults": settings_reader("rsc_defaults"),
     "op_defaults": settings_reader("op_defaults"),
     "fencing_topology": _topology,
-    # Examples: crm resource maintenance RESOURCE off, crm resource meta RESOURCE set NAME VALUE
-    "resource": lambda builder, words: builder.change(
-        words[1],
-        read_words(
-            ["meta", "maintenance=false"]
-            if words[::2] == ["maintenance", "off"]
-            else ["meta", "=".join(words[3:5])] * (words[:3:2] == ["meta", "set"]),
-            _BLOCKS,
-        ),
-    ),
+    "resource": _resource,
 }
 _STAGES = (
     ("node", "rsc_template", "primitive"),

@@ -110,8 +110,13 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
         builder.group(group, [identity], {}, placed)
     for kind, name, meta in read.blocks:
         if kind in ("clone", "promotable", "master", "bundle"):
-            own = read.block("meta") | dict(meta) if kind in short else meta
-            own = own if kind != "bundle" else builder.meta_of(name)
+            own = (
+                read.block("meta") | dict(meta)
+                if kind in short
+                else builder.meta_of(name)
+                if kind == "bundle"
+                else meta
+            )
             called = name or f"{identity}-{'master' if kind == 'master' else 'clone'}"
             _add_clone(
                 builder, called, identity, own, promotable=kind in ("promotable", "master") or "promotable" in own
@@ -132,10 +137,8 @@ def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
     if "monitor" in times:
         monitor["timeout"] = f"{times['monitor']:g}s"
     yield monitor | ({"role": "Promoted"} if "promote" in times else {})
-    if "promote" in times:
-        yield monitor | {"interval": "20s", "role": "Unpromoted"}
-    if "promote" in times and agent.get("type") != "drbd":
-        yield monitor | {"interval": "30s"}
+    others = [{"interval": "20s", "role": "Unpromoted"}, {"interval": "30s"}][: 1 if agent.get("type") == "drbd" else 2]
+    yield from (monitor | other for other in others if "promote" in times)
 
 
 def _bundle(builder: CibBuilder, words: list[str]) -> None:

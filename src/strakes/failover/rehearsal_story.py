@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -307,8 +307,7 @@ class Story:
         return self._outvoted(world, quorate[0], losers)
 
     def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        room = world.room
-        winners, told = self._winners(room, standing, world.state.places)
+        winners, told = self._winners(world, standing)
         if len(winners) > 1:
             off = frozenset(node.name for node in standing)
             return replace(world, off=off, stuck=True), Step(tuple(sorted(off)), ("both nodes power each other off",))
@@ -352,18 +351,15 @@ class Story:
         survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
-    def _winners(
-        self, room: Room, standing: list[Node], places: Mapping[str, str]
-    ) -> tuple[list[Node], tuple[str, ...]]:
+    def _winners(self, world: World, standing: list[Node]) -> tuple[list[Node], tuple[str, ...]]:
+        room = world.room
         able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return able, ()
         busy = [node for node in standing if node.name in self.first.state.places.values()]
-        weights = [self._weight(node.name, places) for node in standing[:2]]
-        if self.policies.by_priority and weights[0] != weights[1]:
-            return [standing[0 if weights[0] > weights[1] else 1]], ()
-        if self.policies.by_priority and len(busy) == 1:
-            return busy, ()
+        one, other = (self._weight(node.name, world) for node in standing[:2])
+        if self.policies.by_priority and (one != other or len(busy) == 1):
+            return busy if one == other else [standing[0 if one > other else 1]], ()
         first, second = (self.policies.delays_s.get(node.name, (0.0, math.inf)) for node in standing[:2])
         if first == second and first[0] == first[1]:
             return standing, ()
@@ -371,11 +367,11 @@ class Story:
             return [standing[0 if first[0] >= second[1] else 1]], ()
         return ([node for node in standing if node not in busy] or able)[:1], ("either node may win, at random",)
 
-    def _weight(self, node: str, places: Mapping[str, str]) -> float:
-        """Return the sum of the priorities of a node's resources. A promoted copy counts one more than its partner."""
-        here = [own for name, own in self.services.items() if places.get(name) == node]
-        promoted = [part for own in here for part in own.copies if score(part.meta.get("priority", "0"))]
-        return len(promoted) + sum(score(part.meta.get("priority", "0")) for own in here for part in own.members)
+    def _weight(self, node: str, world: World) -> float:
+        here = [own for name, own in self.services.items() if world.state.places.get(name) == node]
+        # A promoted copy counts one more than its partner.
+        rows = [(score(part.meta.get("priority", "0")), part in own.copies) for own in here for part in own.parts]
+        return sum(float(priority != 0) if copied else priority for priority, copied in rows)
 
     def _pretended(
         self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff

@@ -48,7 +48,6 @@ def locations(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of each location constraint."""
     cib = setup.pacemaker
     present, nodes = {one.id for one in cib.locations}, {"", *setup.node_names, *cib.remote_nodes}
-    lower = {name.lower() for name in nodes}
     elements = cib.root.findall("./configuration/constraints/rsc_location")
     exclusive = [one.get("rsc") for one in elements if one.get("resource-discovery") == "exclusive"]
     for element in elements:
@@ -59,14 +58,13 @@ def locations(setup: Setup) -> Iterator[Thing]:
         named += [element.get("node", "")] * (score(element.get("score", "0")) >= 0)
         bans = [rule for rule in element.iterfind("./rule") if score(rule.get("score", "0")) == -_INFINITY]
         banned = [element.get("node", "")] * (score(element.get("score", "0")) < 0)
-        ends = [part for rule in bans for part in rule.iterfind("./expression") if part.get("operation") == "eq"]
-        named_in_bans = [part.get("value", "") for part in ends if part.get("attribute") == "#uname"]
-        unknown = [name for name in (*banned, *named_in_bans) if name.lower() not in lower]
+        ends = (part for rule in bans for part in rule.iterfind("./expression[@attribute='#uname'][@operation='eq']"))
+        unknown = {*banned, *(part.get("value", "") for part in ends)} - nodes
         of_times = [[one.tag == "date_expression" and one.get("operation") != "lt" for one in rule] for rule in bans]
         deduced = {
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
             "names that are no nodes": [name for name in named if name not in nodes],
-            "bans no node": unknown if not setup.nodes_assumed else [],
+            "bans no node": sorted(unknown) * (not setup.nodes_assumed),
             "bans a node": [name for name in banned if name not in unknown],
             "is the only exclusive location": yes(element.get("node") and exclusive.count(element.get("rsc")) == 1),
             "members of clones": sorted(cib.inside_clones & {element.get("rsc", "")}),

@@ -237,6 +237,10 @@ def _read_plan(directory: Path) -> Setup:
         near = [*directory.iterdir(), *(path for pattern in _NEAR for path in directory.glob(pattern))]
         texts = _sources(sorted(near)[:_MOST_FILES]) | texts
     if not any(name.startswith(_SOURCES) for name in texts):
+        # Without common files, those of the first node stand for them.
+        own = sorted((name.split("/", 2)[2], name) for name in texts if name.startswith("nodes/"))
+        texts |= {name: texts[path] for name, path in reversed(own) if name.startswith(_SOURCES)}
+    if not any(name.startswith(_SOURCES) for name in texts):
         inner = sorted(path.name for path in directory.glob("*/"))[:5]
         why = "it contains no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources"
         remedy = "Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan."

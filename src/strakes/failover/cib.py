@@ -139,11 +139,10 @@ class Cib:
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     def is_stacked(self, clone: str) -> bool:
-        """Return whether a clone is a stacked DRBD resource, which replicates to another cluster."""
-        if self.clones.get(clone, {}).get("clone-max") != "1":
-            return False
-        below = {one.first for one in self.orders if one.then == clone and one.first_action == "promote"}
-        return any(one.is_drbd and one.clone in below for one in self.primitives)
+        """Return whether a clone replicates to another cluster: a DRBD resource above another one or an address."""
+        below = [part for one in self.orders if one.then == clone for part in self.ties.members(one.first)]
+        below = [part for part in below if part.is_drbd or part.agent in ("IPaddr", "IPaddr2")]
+        return bool(below) and self.clones.get(clone, {}).get("clone-max") == "1"
 
     @cached_property
     def groups(self) -> dict[str, tuple[Primitive, ...]]:

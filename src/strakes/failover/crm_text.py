@@ -171,9 +171,8 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
         read = read_words(rule, ())
         score = next(filter(_SCORE.fullmatch, read.plain), "inf")
         terms = terms_of(word for place, word in enumerate(rule) if word != score or score in rule[:place])
-        builder.rule(
-            constraint, _infinite(score), terms, "or" if "or" in rule else "and", read.settings.get("role", role)
-        )
+        operator = "or" if "or" in rule else "and"
+        builder.rule(constraint, _infinite(score), terms, operator, read.settings.get("role", role))
 
 
 _RULE_OPTION = re.compile(r"\$?(id|role|score|score-attribute|constraint-id|resource-discovery)=.*")

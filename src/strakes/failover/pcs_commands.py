@@ -110,21 +110,13 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
         builder.group(group, [identity], {}, placed)
     for kind, name, meta in read.blocks:
         if kind in ("clone", "promotable", "master", "bundle"):
-            own = (
-                read.block("meta") | dict(meta)
-                if kind in short
-                else builder.meta_of(name)
-                if kind == "bundle"
-                else meta
-            )
+            own = read.block("meta") | dict(meta) if kind in short else meta
             called = name or f"{identity}-{'master' if kind == 'master' else 'clone'}"
-            _add_clone(
-                builder, called, identity, own, promotable=kind in ("promotable", "master") or "promotable" in own
-            )
+            _add_clone(builder, called, identity, own, promotable=kind in ("promotable", "master"))
 
 
 def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:
-    element = builder.find(member)
+    element, meta = builder.find(member), meta or builder.meta_of(name)
     if promotable and element is not None and element.find(f"./operations/op[@description='{_ASSUMED}']") is not None:
         builder.operation(element, "monitor", {"interval": "59s", "role": "Promoted", "description": _ASSUMED})
     builder.clone(name, member, meta, promotable=promotable)

@@ -164,11 +164,12 @@ def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path:
 def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:
     (tmp_path / "c.crm").write_text(
         "node 7: na\nnode $id=1 nb\nprimitive a ocf:pacemaker:controld op monitor interval=9 op_params depth=0\n"
-        "location l /^a$/ rule 2000: pingd number:lt 1000 rule -inf: not_defined pingd\n"
+        "location l /^a$/ rule 2000: pingd number:lt 1000 rule -inf: not_defined pingd rule p: defined p\n"
         "location m { a } resource-discovery=never -inf: na\ncrm resource meta a set priority 7\n"
     )
     cib = read_plan(tmp_path).pacemaker
-    rule, ban = cib.root.iter("rule")
+    rule, ban, last = cib.root.iter("rule")
+    assert last.get("score") == "0" and last[0].get("attribute") == "p", "an attribute has its score"
     assert ban.get("score") == "-INFINITY" and len(ban) == 1 and cib.primitives[0].meta["priority"] == "7"
     assert rule.get("score") == "2000" and rule[0].get("operation") == "lt" and rule[0].get("value") == "1000"
     assert [cib.primitives[0].timeout_s(name) for name in ("monitor", "stop")] == [20, 100], "as its agent advises"

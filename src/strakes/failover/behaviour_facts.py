@@ -21,7 +21,8 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
     """Yield the simulated properties of each service, such as whether it starts on any node."""
     cib, seen = setup.pacemaker, setup.simulated
     # Agents such as ping set node attributes at run time, which a simulation does not know.
-    unknown = {one.id for name, score in placed_by_agents(cib) if score == -_INFINITY for one in cib.ties.members(name)}
+    given, parts = [name for name, score in placed_by_agents(cib) if score == -_INFINITY], cib.ties.members
+    unknown = {mate.id for name in given for one in parts(name) for mate in parts(one.group or one.id)}
     unknown |= {one.id for one in cib.services if one.meta.get("target-role") == "Stopped" or _makes_way(cib, one)}
     unknown |= _placed_unlike_in_newer_releases(cib)
     for one in cib.services:

@@ -143,7 +143,6 @@ def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def strakes() -> StrakesRunner:
-    """Return a function that runs the command line in a process: ``strakes("runs", "--json")``."""
 
     def run(
         *arguments: str | Path, environment: Mapping[str, str] | None = None, timeout_s: float = 120

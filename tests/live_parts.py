@@ -97,7 +97,6 @@ class Scheduled(Creates):
 def probed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: Callable[[Clock], object], until_s: int = 1400
 ) -> tuple[list[WatchEvent], Ring]:
-    """Watch a directory with a probe until ``until_s``. Return the reported events and the store."""
     clock, told, probes = Clock(), list[WatchEvent](), list[object]()
 
     def begin(*_: object, **__: object) -> object:

@@ -21,7 +21,6 @@ from strakes.targets import calls
 
 @contextmanager
 def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = None) -> Iterator[Path]:
-    """Mount a new tmpfs that every user may write, on ``place`` or on a temporary directory."""
     with _mounted(
         ["-t", "tmpfs", "-o", ",".join(filter(None, [f"size={size}", "mode=1777", options])), "strakes-test"], place
     ) as mounted:
@@ -189,7 +188,6 @@ def unmount(place: Path) -> None:
 
 @contextmanager
 def other_user(uid: int = 65534) -> Iterator[None]:
-    """Run the block as another user. Replace ``sys.executable`` if that user may not run it."""
     if os.geteuid() != 0:
         pytest.skip("becoming somebody else needs root")
     os.setegid(uid)

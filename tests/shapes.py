@@ -53,7 +53,6 @@ def slowed_down(scale: float) -> Shape:
 
 
 def bimodal(share: float, low: float, noise: float = 0.03) -> Shape:
-    """Return a distribution with ``share`` of the runs around 1 and the others around ``low``."""
 
     def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
         import numpy as np

@@ -23,7 +23,6 @@ LOOK_EVERY_S = 0.1
 
 
 def start(work: str) -> subprocess.Popen[str]:
-    """Start a program that runs ``work`` in a separate process by ``run_apart``, and return it."""
     body = textwrap.indent(textwrap.dedent(work).strip(), "    ")
     program = f"""
 import os, signal, sys, threading, time

@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextmanager
 def waiting_command(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """Run ``commands.py`` with these words, wait until it prints "ready", and yield its process."""
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("commands.py")), *words],
         stdout=subprocess.PIPE,

@@ -13,7 +13,6 @@ from strakes.cli.main import run
 
 @pytest.fixture
 def strakes(capsys: pytest.CaptureFixture[str]) -> StrakesRunner:
-    """Return a function that runs the command line: ``strakes("failover", "check", directory)``."""
 
     def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         words = list(map(str, arguments))

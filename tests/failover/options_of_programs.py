@@ -79,7 +79,6 @@ def _meant(name: str, default: str, kind: str) -> str:
 
 
 def actions(text: str) -> str:
-    """Return the time-outs in seconds that an agent's metadata advises, as ``start=60 stop=60``."""
     try:
         root = Xml.fromstring(text[text.index("<") :])
     except (Xml.ParseError, ValueError):

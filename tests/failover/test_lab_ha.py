@@ -45,7 +45,6 @@ def tried(labs: Labs, *words: str, timeout_s: float = 300) -> dict[str, Any]:
 
 
 def moments(trial: dict[str, Any], source: str) -> list[tuple[float, str]]:
-    """Return (seconds since the fault, text) of each moment whose source starts with ``source``."""
     line = trial["line"]
     return [(one["at_s"] - line["fault_s"], one["text"]) for one in line["moments"] if one["source"].startswith(source)]
 

@@ -37,7 +37,6 @@ class Pretended:
             self.copies[node].append(record)
 
     def ask(self, on: tuple[str, ...], *, tell: bool = True, node: str = "", term: int = 0) -> None:
-        """Write a record of a client to the copies ``on``, and acknowledge it if ``tell`` is true."""
         self.number += 1
         record = JournalRecord(term or self.term, node or self.serving, "c", self.number)
         self.keep(record, on)

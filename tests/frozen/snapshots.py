@@ -62,7 +62,6 @@ _WRITTEN_OUT = ("transfer-size", "metadata-ops", "striping")
 
 
 def plans() -> str:
-    """Return a digest of the plans of each study, and the plans of some studies, one per line."""
     lines = []
     for study in studies():
         for name, context in _CONTEXTS.items():

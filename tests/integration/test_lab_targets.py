@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
 def lab(kind: str, *options: str) -> Callable[[Labs], Path]:
-    """Return a fixture that starts a lab for all tests of this file and returns its mount point."""
 
     @pytest.fixture(scope="module", name=kind)
     def started(shared_labs: Labs) -> Path:

@@ -125,7 +125,6 @@ class Labs:
 
 @contextmanager
 def own_labs() -> Iterator[Labs]:
-    """Yield labs for one test, remove them afterwards, and assert that nothing is left of them."""
     with Path(tempfile.gettempdir(), "strakes-lab-tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         # The path is short, because Linux limits the path of a Unix socket to 108 bytes.

@@ -26,7 +26,6 @@ class Screen:
         self._typed = 0
 
     def type(self, words: str, *, limit_s: float) -> int:
-        """Run a command line on an empty screen; return its exit status. Fails after ``limit_s``."""
         self._typed += 1
         done = f"done-{self._typed}"
         self._tmux("send-keys", "-t", "person", "-R")
@@ -41,7 +40,6 @@ class Screen:
         return int(status)
 
     def lines(self) -> list[str]:
-        """Return the lines of the screen and its history; each is at most as wide as the screen."""
         return self.text().splitlines()
 
     def written(self) -> list[str]:

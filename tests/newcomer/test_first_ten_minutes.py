@@ -60,7 +60,6 @@ class Newcomer:
         return document
 
     def typed(self, command: str) -> str:
-        """Return a command of the documents, changed to this installation and the surveyed directory."""
         words = re.sub(r"^(\./)?strakes ", "", command)
         words = re.sub(r"/scratch/\w+|\bDIR\b", str(self.place), words)
         return f"{strakes()} {words}"
@@ -155,7 +154,6 @@ def cut_words(written: Sequence[str], known: set[str]) -> set[str]:
 
 
 def words_of(text: str) -> set[str]:
-    """Split a text into words, without quotation marks and without the three dots of an omission."""
     return {word.removesuffix("...").strip("\"'") for word in text.split()}
 
 

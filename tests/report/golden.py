@@ -9,7 +9,6 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def assert_golden(name: str, text: str) -> None:
-    """Compare a text with the golden file. If STRAKES_UPDATE_GOLDEN is set, write the file first."""
     path = GOLDEN / name
     if os.environ.get("STRAKES_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")

@@ -67,7 +67,6 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 @pytest.fixture
 def fake_engine(tmp_path: Path) -> FakeEngine:
-    """Return a function that writes an executable fake engine whose body is the given Python code."""
 
     def make(body: str) -> Path:
         from strakes.base.version import __version__

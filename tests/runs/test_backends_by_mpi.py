@@ -118,7 +118,6 @@ def effective(result: PlanResult, phase: str) -> dict[str, Any]:
 
 
 def check_usable(engine: MpiEngine, way: Way, directory: Path) -> None:
-    """Require that the engine was not restarted, and that a collective write and read succeed."""
     pid = engine.start().pid
     plan = Plan(RANKS, (of(way, "w", "write", collective=True), of(way, "r", "read", collective=True, verify=True)))
     result = engine.run(plan, directory, "after", 60)

@@ -38,7 +38,6 @@ def marked(place: Path) -> Path:
 
 
 def once_in(phase: str, act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Return a progress callback that calls ``act`` once, after the first operation of the phase."""
     return once(act, lambda progress: progress.name == phase and progress.operations > 0)
 
 

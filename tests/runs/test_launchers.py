@@ -18,7 +18,6 @@ JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_JOB_CPUS_PER_NODE
 
 @pytest.fixture
 def in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Simulate a Slurm allocation of three nodes; return the directory of the fake srun and ldd."""
     for name, value in JOB.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("SLURM_NTASKS", raising=False)

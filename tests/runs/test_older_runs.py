@@ -47,7 +47,6 @@ def test_an_exported_run_has_the_same_document_as_the_stored_one(path: Path, tmp
 
 
 def rounded(document: object) -> object:
-    """Round numbers to 9 digits, because numpy's order of summation depends on memory alignment."""
     return json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.9g}")
 
 

@@ -48,7 +48,6 @@ class Traced:
     processes: dict[int, MpiEngine] = field(default_factory=dict)
 
     def run(self, plan: Plan, engine: Engine) -> tuple[Counter[Sequence], Mapping[str, bytes]]:
-        """Return the accesses of each rank in their order, and the contents of the files by path."""
         name = plan.fingerprint()  # the written data depend on the name
         directory = self.place / name
         result = engine.run(plan, self.place, name, 60, keep=True)

@@ -230,7 +230,6 @@ def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:
-    """The path is not UTF-8, and the name has a lone surrogate, as only an imported file can."""
     target = measured / os.fsdecode(b"caf\xe9")
     target.mkdir()
     with store.create("survey", "lone \ud800", target, {}, {}) as writer:

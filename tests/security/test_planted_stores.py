@@ -186,7 +186,6 @@ def test_nothing_in_a_store_is_written_through_a_link(tmp_path: Path, store: Pat
 
 
 def test_files_are_opened_for_writing_only_below_checked_directories(tmp_path: Path) -> None:
-    """As strace shows, even libraries open no file for writing by an absolute or relative path."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("needs strace")

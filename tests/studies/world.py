@@ -70,7 +70,6 @@ def skipped_of(study: Study, **changes: Any) -> list[SkippedCell]:
 
 
 def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
-    """Return the engine's sample message for a phase at a rate, with the keys that results need."""
     moves = isinstance(phase, TransferPhase | StreamPhase)
     if isinstance(phase, TransferPhase):
         amount = phase.block_bytes * phase.segments * ranks
@@ -111,7 +110,6 @@ def measured(
     facts: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Results:
-    """Return the results of a study on the simulated file system, with every cell in every block."""
     cells = cells_of(study, **changes)
     return results_of(cells, visits_of(cells, rates, blocks, noise), facts)
 

@@ -24,7 +24,6 @@ NOBODY = 65534
 
 
 def dead_marker(run: str = RUN) -> Marker:
-    """Return a marker of this host with a process id that cannot exist and an old heartbeat."""
     return dataclasses.replace(Marker.of_this_process(run), pid=2**22 + 1, heartbeat_unix_s=time.time() - 3600)
 
 

@@ -26,7 +26,6 @@ def space() -> SearchSpace:
 
 
 def hill(at: Mapping[str, Setting]) -> float:
-    """Return a rate that is highest for four writers, large transfers and a file per writer."""
     writers, transfer = math.log2(int(at["writers"])), math.log2(int(at["transfer"]))
     value: float = 100 * 1.3**transfer / (1 + 0.2 * (writers - 2) ** 2)
     if at["files"] == "shared":

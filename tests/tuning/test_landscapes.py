@@ -53,7 +53,6 @@ def test_on_simulated_landscapes_the_search_beats_random_search() -> None:
 
 
 def test_runs_that_were_held_out_judge_the_chosen_setting_without_bias() -> None:
-    """Of equal settings, the one that looks best in some runs is no better in the runs held out."""
     chance = random.Random(3)
 
     def run() -> float:

@@ -93,7 +93,6 @@ def test_a_client_without_a_network_shows_no_difference_of_clocks() -> None:
 
 
 def test_a_wait_whose_begin_the_client_forgot_shows_no_difference_of_clocks() -> None:
-    """The client keeps its last 16 connection states only, so the begin of a long wait is lost."""
     readings = [
         CounterReading(
             "srv",

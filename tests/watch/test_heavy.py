@@ -96,7 +96,6 @@ def test_a_load_caused_by_many_jobs_becomes_the_usual_load() -> None:
 
 
 def noisy(seconds: float, rate: float) -> float:
-    """Return the operations that a job active from 307 s to 411 s has done after ``seconds``."""
     return rate * min(max(seconds - 307, 0.0), 104.0)
 
 

@@ -109,7 +109,6 @@ class World:
         return self.end(self.start(*words))
 
     def processes(self) -> list[int]:
-        """Return the process ids of this seed. Its processes inherit a mark in their environment."""
         wanted = f"{_MARK}={self._mark}".encode()
         marked = []
         for name in filter(str.isdecimal, os.listdir("/proc")):

@@ -59,5 +59,4 @@ def names(folder: str) -> tuple[str, ...]:
 
 
 def bare(name: str, *argv: str) -> Completed:
-    """Return the output in a file without command line and status, such as a file of mdtest/."""
     return Completed(argv, 0, (PLACE / name).read_text(), "")

@@ -287,7 +287,8 @@ void empty_below(const CephSession& session, Inode* directory, const std::string
     }
     cephfs().ll_releasedir(mount, listing);
     for (const auto& [name, is_directory] : entries) {
-        const std::string inside = path + "/" + name;
+        std::string inside = path;
+        inside.append("/").append(name);
         Inode* below = nullptr;
         if (is_directory && session.look_up(directory, name.c_str(), below, status) == 0)
             empty_below(session, below, inside, removed, left);

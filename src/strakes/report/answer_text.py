@@ -69,51 +69,55 @@ def answer_text(answer: Answer) -> str:
     'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
     >>> others = Comparison("1", "b", 1.46, 1.3, 1.7, "sure"), Comparison("2", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "processes", "sure", "8", "a", others[0], others, 0.9, 12))
-    '2 or 8: 1.46 times as fast as 1 [1.3-1.7]'
+    '8: 1.46 times as fast as 1 [1.3-1.7]; 2: not clearly slower'
     """
     return gettext("; ").join(filter(None, (_text(answer), answer.remark)))
 
 
 def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
-    options = [answer.chosen, *(one.option for one in answer.others)]
-    best, enough = [answer.chosen], False
-    with suppress(BadInputError):  # Only numbers and sizes can be sorted.
-        options.sort(key=parse_bytes)
-        smaller = options[: options.index(answer.chosen)]
-        unclear = [one.option for one in answer.others if one.grade == "undecided"]
-        enough = not set(unclear) <= set(smaller)
-        best = best if undecided else [*(one for one in smaller if one in unclear), *best]
+    options = _sorted([answer.chosen, *(one.option for one in answer.others)])
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
     elif undecided and not apart and several:
         message = "{options}: no clear difference"
     elif undecided and not apart:
-        message = "no clear difference ({chosen} / {other}: {ratio} [{low}-{high}])"
+        message = "no clear difference ({chosen} is {ratio} times as fast as {other} [{low}-{high}])"
     elif undecided and any(one.ratio < 1 for one in apart):
         message = "not decided; {chosen} may be enough ({others})"
     elif several and undecided:
         message = "not decided; leaning to {chosen} ({others})"
     elif several:
-        message = "{chosen} is enough: {others}" if enough else "{chosen}: {others}"
+        message = "{chosen}: {others}"
     elif undecided:
         message = "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])"
     else:
         message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}]"
     numbers = {name: number(getattr(against, name)) for name in ("ratio", "low", "high")}
-    names = {"chosen": gettext(" or ").join(best), "other": against.option, "options": gettext(", ").join(options)}
+    names = {"chosen": answer.chosen, "other": against.option, "options": gettext(", ").join(options)}
     share = percent((answer.within or 1.0) - 1)
-    return gettext(message, finding=answer.alike, share=share, others=_others(answer, best), **names, **numbers)
+    return gettext(message, finding=answer.alike, share=share, others=_others(answer, options), **names, **numbers)
 
 
-def _others(answer: Answer, best: Sequence[str]) -> str:
+def _sorted(options: Sequence[str]) -> list[str]:
+    with suppress(BadInputError):  # Only numbers and sizes can be sorted.
+        return sorted(options, key=parse_bytes)
+    return list(options)
+
+
+def _others(answer: Answer, options: Sequence[str]) -> str:
     graded = any(one.grade != "undecided" for one in answer.others)
     clear = [one for one in answer.others if (one.grade != "undecided" if graded else not one.low <= 1 <= one.high)]
     texts = [gettext(", ").join(map(_compared, clear))]
-    if rest := [one.option for one in answer.others if one not in clear and one.option not in best]:
-        message = "{options}: no clear difference" if answer.grade == "undecided" else "no clear gain from {options}"
-        texts.append(gettext(message, options=gettext(", ").join(rest)))
+    position = options.index(answer.chosen)
+    unclear = {one.option for one in answer.others} - {one.option for one in clear}
+    for message, part in (
+        ("{options}: not clearly slower", options[:position]),
+        ("{options}: not clearly faster", options[position:]),
+    ):
+        if rest := [option for option in part if option in unclear]:
+            texts.append(gettext(message, options=gettext(", ").join(rest)))
     return gettext("; ").join(texts)
 
 
@@ -129,8 +133,8 @@ def _compared(one: Comparison) -> str:
 def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
-        "sure: all sure answers hold with 95 % confidence; likely: up to {share} are wrong; alike: within {most}; -: "
-        "not decided, a lead may be chance; (in parentheses): memory, not storage",
+        "sure: all sure answers together hold with 95 % confidence; likely: each is wrong with up to {share}; alike: "
+        "differ by at most {most}; -: not decided, a lead may be chance; (in parentheses): may hold for memory only",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

@@ -10,7 +10,7 @@ from strakes.base.language import gettext
 # Code of a warning -> its title.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
-    "begun-apart": "Ranks did not start together",
+    "begun-apart": "Some ranks started late, which lowers rates",
     "cache-below": "Reads: the device is a file, and memory below it may have answered",
     "cache-suspect": "Reads: a cache answered, at least in part",
     "cache-unseen": "Reads: the client's own cache may have answered",

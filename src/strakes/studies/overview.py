@@ -152,7 +152,7 @@ class Overview(Study):
         # Buffered requests of 8 MiB may be slower than those of 1 MiB.
         buffered, largest = gettext("{size} buffered", size=format_bytes(_USUAL)), format_bytes(_SIZES[-1])
         of_io = [(buffered, usual_cells(results, operation)), (f"{largest} O_DIRECT", direct)]
-        of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
+        of_files = [(gettext("one per process"), own), (gettext("shared"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
         one_size = gettext("O_DIRECT was measured with {direct} only", direct=largest)
         asked = (
@@ -188,7 +188,7 @@ class Overview(Study):
                 self.name,
                 f"directories-{operation}",
                 gettext(title),
-                [(gettext("one per process"), own), (gettext("one shared directory"), shared)],
+                [(gettext("one per process"), own), (gettext("shared"), shared)],
                 alike=gettext("one shared directory is as fast as one per process"),
             )
         creators = results.where(operation="file-create", directory="unique")

@@ -37,7 +37,7 @@ while True:
     number += 1
     if number % 7 == 0:
         writer.write_cells([Cell("s", str(cell), {}) for cell in range(number)])
-        writer.run.write_findings({"visits": number})
+        writer.run.write("findings.json", {"visits": number})
     if number % 11 == 0:
         writer.finish("interrupted")
         writer = store.resume("f")

@@ -12,11 +12,11 @@ import pytest
 
 from mounts import other_user
 from runs.conftest import MakeRun
-from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import default_root
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.files import default_root, make_new_directory
 from strakes.model.cell import Cell
 from strakes.runs.records import CellDropped, Visit
-from strakes.runs.run import FinishedStatus
+from strakes.runs.run import FinishedStatus, Run
 from strakes.runs.store import Store
 from strakes.runs.writer import RunWriter
 
@@ -38,7 +38,7 @@ def test_a_run_keeps_everything_it_was_given(store: Store, make_run: MakeRun, me
         writer.append_visit(Visit(0, cell="a"))
         writer.append_visit(Visit(1, cell="b"))
         writer.append_event(CellDropped("a", "no time"))
-        writer.run.write_findings({"schema": 1})
+        writer.run.write("findings.json", {"schema": 1})
         writer.finish("complete")
     run = store.open(writer.id)
     assert [cell.key for cell in run.cells] == ["a", "b"]
@@ -46,12 +46,8 @@ def test_a_run_keeps_everything_it_was_given(store: Store, make_run: MakeRun, me
     assert run.events == [CellDropped("a", "no time")]
     assert run.findings == {"schema": 1}
     assert run.environment == {"mount": {"file_system": "xfs"}}
-    assert (run.manifest["id"], run.manifest["status"], run.manifest["target"]) == (
-        writer.id,
-        "complete",
-        str(measured),
-    )
-    assert run.manifest["command"][0] == "strakes"
+    known = [run.manifest[name] for name in ("id", "status", "target")]
+    assert known == [writer.id, "complete", str(measured)] and run.manifest["command"][0] == "strakes"
 
 
 def test_ids_sort_by_time_and_carry_the_name(make_run: MakeRun, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,16 +102,10 @@ def test_a_store_may_be_inside_the_measured_directory_or_next_to_it(measured: Pa
     assert len(Store(measured / place).runs()) == 1
 
 
-def test_a_store_that_is_a_file_is_refused(measured: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BadInputError, match="not a directory") as caught:
-        Store(tmp_path / "file").create("survey", "survey", measured, {}, {})
-    assert caught.value.remedy
-
-
-def test_a_store_that_may_not_be_written_says_what_to_do(measured: Path) -> None:
-    with pytest.raises(EnvironmentLacksError, match="cannot be written") as caught:
-        Store(Path("/proc/strakes")).create("survey", "survey", measured, {}, {})
+@pytest.mark.parametrize(("root", "why"), [(__file__, "not a directory"), ("/proc/strakes", "cannot be written")])
+def test_a_store_that_may_not_be_written_says_what_to_do(measured: Path, root: str, why: str) -> None:
+    with pytest.raises(StrakesError, match=why) as caught:
+        Store(Path(root)).create("survey", "survey", measured, {}, {})
     assert "STRAKES_STORE" in caught.value.remedy
 
 
@@ -197,16 +187,65 @@ def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) ->
     assert (writer.path / "visits.jsonl").read_bytes().endswith(b"}\n")
 
 
-def test_a_directory_that_has_taken_the_place_of_a_run_is_not_removed(store: Store, make_run: MakeRun) -> None:
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+def test_only_files_of_a_run_are_removed_and_only_from_its_own_directory(store: Store, make_run: MakeRun) -> None:
     writer = make_run()
     writer.path.rename(store.root / "away")
     writer.path.mkdir()
-    (writer.path / "data").touch()
+    (writer.path / "run.json").touch()
     store.discard(writer)
-    assert (writer.path / "data").exists()
-    other = make_run()
-    store.discard(other)
-    assert not other.path.exists()
+    assert (writer.path / "run.json").exists()
+    for name in ("", "data"):
+        other = make_run()
+        (other.path / name).mkdir(exist_ok=True)
+        store.discard(other)
+        assert other.path.exists() == bool(name) and (not name or os.listdir(other.path) == [name])
+
+
+def test_a_run_is_written_only_into_its_own_directory(
+    store: Store, make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make_run(fingerprint="g") as other:
+        other.finish("interrupted")
+    before, own = files(other.path), tmp_path / "own"
+
+    def make_and_exchange(path: Path) -> int:
+        made = make_new_directory(path)
+        path.rename(own)
+        other.path.rename(path)
+        return made
+
+    monkeypatch.setattr("strakes.runs.store.make_new_directory", make_and_exchange)
+    monkeypatch.setattr(Store, "_newest_unfinished", lambda *_: writer)
+    with make_run() as writer:
+        writer.write_cells([Cell("s", "a", {})])
+        writer.append_visit(Visit(0, cell="a"))
+        writer.run.write("findings.json", {"schema": 1})
+        writer.finish("interrupted")
+    assert Run(own).visits == [Visit(0, cell="a")] and Run(own).findings and Run(own).cells
+    for act in (lambda: store.resume("f"), lambda: writer.run.write("findings.json", {})):
+        with pytest.raises(BadInputError, match="another run has its name now"):
+            act()
+    assert files(writer.path) == before
+
+
+def test_a_new_run_is_not_begun_in_a_directory_that_takes_its_place(
+    store: Store, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+
+    def exchange(name: str, mode: int, *, dir_fd: int) -> None:
+        mkdir(name, mode, dir_fd=dir_fd)
+        if "-transfer-size-" in name:
+            mkdir(f"{name}/data", dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", exchange)
+    with pytest.raises(EnvironmentLacksError, match="another directory has taken the place"):
+        make_run()
+    assert len([*(store.root / "runs").glob("*/data")]) == 1
 
 
 def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measured: Path) -> None:

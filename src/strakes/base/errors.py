@@ -79,8 +79,6 @@ def _cut(text: str) -> str:
 class MeasurementError(StrakesError):
     """The measured file system failed during the measurement."""
 
-    exit_status = 1
-
 
 class ServersDeadError(MeasurementError):
     """The servers of the file system did not answer within the time limit."""

@@ -87,6 +87,5 @@ def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
     found = kind_of(path)
     if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):
         return
-    _, kind = found
-    what = "this is a directory" if kind is DIRECTORY else f"this file is {kind.name}"
-    raise BadInputError(f"{what}, not {name}", where=str(path), remedy=f"Use: {kind.commands}")
+    what = "this is a directory" if found[1] is DIRECTORY else f"this file is {found[1].name}"
+    raise BadInputError(f"{what}, not {name}", where=str(path), remedy=f"Use: {found[1].commands}")

@@ -21,11 +21,14 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 _PIECE_BYTES = 1 << 20
 # O_PATH works without read permission. O_DIRECTORY triggers automounts.
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
+# Directories that are used by descriptor, because their names can be given to others. The last one of a path counts.
+_pinned: list[tuple[Path, int]] = []
 
 
 class PlantedFileError(PermissionError):
@@ -89,7 +92,7 @@ def open_directory(path: Path, *, make: int = 0, guarded: bool = False) -> int:
     user can replace files. Raises OSError for other failures.
     """
     with _directory(path, make=make, guarded=guarded) as directory:
-        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+        return os.open(".", _DIRECTORY, dir_fd=directory)
 
 
 def make_directory(path: Path) -> None:
@@ -98,15 +101,34 @@ def make_directory(path: Path) -> None:
         pass
 
 
-def make_new_directory(path: Path) -> None:
-    """Create a directory with mode 0700. Raises OSError, also if the directory exists."""
+def make_new_directory(path: Path) -> int:
+    """Create a directory with mode 0700, and return its descriptor. Raises OSError, also if the directory exists."""
     with _directory(path.parent) as parent:
         os.mkdir(path.name, 0o700, dir_fd=parent)
         _sync(parent)
+        with closing(os.open(path.name, _DIRECTORY, dir_fd=parent)) as made:
+            # The owner of the parent directory can give the name to another directory.
+            if os.listdir(made) or owner_of(made) not in (0, os.geteuid()):
+                raise PlantedFileError("another directory has taken the place of the new one", path)
+            return os.dup(made)
+
+
+@contextmanager
+def pinned(path: Path, opened: int | None = None) -> Iterator[int]:
+    """Use one descriptor for all files in ``path``, even if another directory gets this name. Raises OSError."""
+    with closing(open_directory(path) if opened is None else os.dup(opened)) as directory:
+        _pinned.append((path, directory))
+        try:
+            yield directory
+        finally:
+            _pinned.remove((path, directory))
 
 
 @contextmanager
 def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[int]:
+    if known := [directory for name, directory in _pinned if name == path]:
+        yield known[-1]
+        return
     # In a user namespace, the machine's root user has another user id. This id owns "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
@@ -178,7 +200,7 @@ def _target(link: int, trusted: Collection[int], part: str) -> str:
 
 
 def _sync(directory: int) -> None:
-    with closing(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)) as descriptor:
+    with closing(os.open(".", _DIRECTORY, dir_fd=directory)) as descriptor:
         os.fsync(descriptor)
 
 

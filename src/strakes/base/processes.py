@@ -192,11 +192,7 @@ def commands_of(pid: int, started: int) -> tuple[int, ...]:
 
 
 def descendants_of(pid: int) -> tuple[int, ...]:
-    """Return the sorted ids of all descendants of a process.
-
-    >>> os.getpid() in descendants_of(os.getppid())
-    True
-    """
+    """Return the sorted ids of all descendants of a process."""
     parents = {
         int(name): int(fields[1]) for name in os.listdir("/proc") if name.isdigit() and (fields := _fields(name))
     }
@@ -207,11 +203,7 @@ def descendants_of(pid: int) -> tuple[int, ...]:
 
 
 def kernel_waits(pid: int) -> dict[int, int]:
-    """Return thread id -> number of context switches, for threads that wait in the kernel.
-
-    >>> kernel_waits(os.getpid())
-    {}
-    """
+    """Return thread id -> number of context switches, for threads that wait in the kernel."""
     waits = {}
     with suppress(FileNotFoundError, ProcessLookupError):
         for thread in os.listdir(f"/proc/{pid}/task"):

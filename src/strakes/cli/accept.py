@@ -59,7 +59,7 @@ def command(
         answers = judge(wanted, run.facts, results_of(run), figures, command)
     document = to_document(title, run.id, answers)
     portrait = cache(partial(analyse if from_run is None else build_portrait, run))
-    status = 0 if from_run is not None else _attempt("verdicts", lambda: run.write_answers(document))
+    status = 0 if from_run is not None else _attempt("verdicts", lambda: run.write("answers.json", document))
     if prints_summary(sampling.json):
         warnings: list[str] = []
         with suppress(StrakesError):

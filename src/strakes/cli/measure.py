@@ -15,7 +15,6 @@ from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, pr
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import remark, say_text
 from strakes.runs.store import Store
-from strakes.runs.store_files import replace_text
 from strakes.survey.request import Request
 from strakes.targets.marker import WORKSPACE_PREFIX
 from strakes.tuning.portraits import build_portrait
@@ -82,7 +81,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
         printed, written, findings = prints_summary(report.json, report.html), None, asdict(in_english)
         try:
             write_json(report.json, findings)
-            run.write_findings(findings)
+            run.write("findings.json", findings)
             if asked:
                 write_report(portrait, run, report.html)
                 written = report_path(run, report.html)
@@ -121,7 +120,7 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 def analyse(run: Run) -> Portrait:
     """Store the findings of a run and return them. The current language must be English."""
     portrait = build_portrait(run)
-    run.write_findings(asdict(portrait))
+    run.write("findings.json", asdict(portrait))
     return portrait
 
 
@@ -130,7 +129,7 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
     from strakes.report.html import render_html
 
     if html is None:
-        replace_text(run.path / "report.html", render_html(portrait))
+        run.write("report.html", render_html(portrait))
     else:
         html.write(render_html(portrait))
 

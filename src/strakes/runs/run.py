@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from strakes.base.errors import BadInputError, PerhapsDamagedError, StrakesError
-from strakes.base.files import open_kept
+from strakes.base.files import open_kept, pinned
 from strakes.model.cell import Cell
 from strakes.model.record import from_record
 from strakes.runs.records import FactsFound, RunEvent, Visit, event_from_record
-from strakes.runs.store_files import read_json, read_json_lines, write_json
+from strakes.runs.store_files import read_json, read_json_lines, replace_text, store_error, write_json
 
 T = TypeVar("T")
 E = TypeVar("E", bound=RunEvent)
@@ -163,19 +163,25 @@ class Run:
         path = self.path / "findings.json"
         return read_json(path) if path.exists() else None
 
-    def write_findings(self, findings: Mapping[str, object]) -> None:
-        """Store the findings of the run in place of earlier ones. The run may have ended long ago."""
-        write_json(self.path / "findings.json", findings)
-
     @property
     def answers(self) -> dict[str, Any] | None:
         """Return the verdicts of ``strakes accept``, or None for other runs."""
         path = self.path / "answers.json"
         return read_json(path) if path.exists() else None
 
-    def write_answers(self, answers: Mapping[str, object]) -> None:
-        """Store the verdicts of ``strakes accept`` in place of earlier ones."""
-        write_json(self.path / "answers.json", answers)
+    def write(self, name: str, content: str | Mapping[str, object]) -> None:
+        """Replace a file of the run, which may have ended long ago. Raises StrakesError."""
+        try:
+            with pinned(self.path):
+                # The owner of the store can give the name of the run to another directory.
+                if Run(self.path).manifest["id"] != self.manifest["id"]:
+                    raise self.damaged("another run has its name now", "run.json")
+                if isinstance(content, str):
+                    replace_text(self.path / name, content)
+                else:
+                    write_json(self.path / name, content)
+        except OSError as error:
+            raise store_error(error, self.path) from error
 
     def is_being_written(self) -> bool:
         """Return whether a process is writing this run. Writers hold a lock on visits.jsonl."""

@@ -5,36 +5,30 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError, did_you_mean
 from strakes.base.file_kinds import refuse_other_kind
-from strakes.base.files import closing, default_root, make_directory, make_new_directory, open_directory
+from strakes.base.files import closing, default_root, make_directory, make_new_directory, open_directory, pinned
 from strakes.base.foreign_text import command_line
 from strakes.base.units import counted
 from strakes.base.version import __version__
 from strakes.runs.run import Run, RunSummary, summary_of
 from strakes.runs.store_files import of_another_user, store_error, write_json
 from strakes.runs.writer import RunWriter, utc_now
-from strakes.targets.removal import empty_directory, enter, remove_empty
+from strakes.targets.removal import enter, remove_empty
 
 _LIST_THEM = "List the runs: strakes runs"
+_FILE = re.compile(r"(run|environment|findings|answers)\.json|(cells|visits|events)\.jsonl|report\.html|\.strakes-\w+")
 
 
 class Store:
     """The directory with all runs. It is created with the first run.
 
-    >>> import tempfile
-    >>> from strakes.runs.records import Visit
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     store = Store(Path(place) / "store")
-    ...     with store.create("study", "transfer-size", Path("/proc"), {"fingerprint": "f"}, {}) as writer:
-    ...         writer.append_visit(Visit(1))
-    ...         writer.finish("complete")
-    ...     store.open("latest").visits, [run.status for run in store.runs()]
-    ([Visit(visit=1, ...)], ['complete'])
+    >>> Store(Path("/none")).runs()
+    []
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -63,8 +57,9 @@ class Store:
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
-        path, made = self._new_directory(name)
-        try:
+        path, opened = self._new_directory(name)
+        with closing(opened), ExitStack() as failed, pinned(path, opened):
+            failed.callback(_remove, path, os.fstat(opened))
             write_json(path / "environment.json", environment)
             # A directory with run.json is a run, so write this file last.
             write_json(
@@ -82,10 +77,8 @@ class Store:
                     "strakes_version": __version__,
                 },
             )
-            writer = RunWriter(path, made)
-        except StrakesError:
-            _remove(path, made)
-            raise
+            writer = RunWriter(path, opened)
+            failed.pop_all()
         return writer
 
     def open(self, run: str) -> Run:
@@ -105,6 +98,8 @@ class Store:
         """
         writer = RunWriter(self._newest_unfinished(fingerprint).path)
         try:
+            if writer.run.manifest["options"].get("fingerprint") != fingerprint:
+                raise writer.run.damaged("another run has its name now", "run.json")
             writer.mark_running()
         except BaseException:
             writer.close()
@@ -169,18 +164,14 @@ class Store:
             )
         raise BadInputError(f"the last run with these options is {state}", where=alike[-1].id, remedy=remedy)
 
-    def _new_directory(self, name: str) -> tuple[Path, os.stat_result]:
+    def _new_directory(self, name: str) -> tuple[Path, int]:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
         try:
             make_directory(self._runs)
             while True:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
                 with suppress(FileExistsError):
-                    make_new_directory(path)
-                    with closing(open_directory(path)) as own:
-                        # Who may write in the store can exchange the new directory.
-                        if not os.listdir(own):
-                            return path, os.fstat(own)
+                    return path, make_new_directory(path)
         except OSError as error:
             raise store_error(error, self.root) from error
 
@@ -223,6 +214,8 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
 
 def _remove(run: Path, made: os.stat_result) -> None:
     with suppress(OSError), closing(open_directory(run.parent)) as parent, closing(enter(parent, run.name)) as own:
-        # The owner of the store can give the name to another directory.
-        if os.path.samestat(os.fstat(own), made) and not empty_directory(own, run.name):
+        # The owner of the store can give the name to another directory, and bring others into a resumed run.
+        if os.path.samestat(os.fstat(own), made):
+            for name in filter(_FILE.fullmatch, os.listdir(own)):
+                os.unlink(name, dir_fd=own)
             remove_empty(parent, run.name, own, run.name)

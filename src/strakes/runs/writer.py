@@ -8,12 +8,14 @@ import os
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import BadInputError
+from strakes.base.files import pinned
 from strakes.model.cell import Cell
 from strakes.model.record import to_record
 from strakes.runs.records import RunEvent, Visit, event_to_record
@@ -32,26 +34,30 @@ def utc_now() -> datetime:
 class RunWriter:
     """The writer of a run, protected by a lock against other writers. ``run``: the run as it was before writing.
 
-    A run is resumable until :meth:`finish` is called. ``made``: status of the directory of a new run.
+    A run is resumable until :meth:`finish` is called. ``opened``: descriptor of the directory of a new run.
     """
 
-    def __init__(self, path: Path, made: os.stat_result | None = None) -> None:
+    def __init__(self, path: Path, opened: int | None = None) -> None:
         self.path = path
-        self.made = made or os.stat(path)
         self.run = Run(path)
         self._appending = threading.Lock()
-        self._visits = AppendFile(path / "visits.jsonl", durable=True)
-        try:
-            _lock(self._visits, self.id)
-        except BaseException:
-            self._visits.close()
-            raise
-        self._events = AppendFile(path / "events.jsonl", durable=False)
-        self._visits.drop_torn_line()
-        self._events.drop_torn_line()
         self._closed = False
-        # Read all files now, so that ``run`` does not show what is written from now on.
-        _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
+        with ExitStack() as files:
+            try:
+                self.made = os.fstat(files.enter_context(pinned(path, opened)))
+            except OSError as error:
+                raise store_error(error, path) from error
+            _ = Run(path).manifest  # Write nothing in a directory that is not a run.
+            self._visits = AppendFile(path / "visits.jsonl", durable=True)
+            files.callback(self._visits.close)
+            _lock(self._visits, self.id)
+            self._events = AppendFile(path / "events.jsonl", durable=False)
+            files.callback(self._events.close)
+            self._visits.drop_torn_line()
+            self._events.drop_torn_line()
+            # Read all files now, so that ``run`` does not show what is written from now on.
+            _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
+            self._files = files.pop_all()
 
     @property
     def id(self) -> str:
@@ -89,10 +95,8 @@ class RunWriter:
     def close(self) -> None:
         """Release the lock without changing the status. A second call has no effect."""
         with self._appending:
-            if not self._closed:
-                self._closed = True
-                self._events.close()
-                self._visits.close()
+            self._closed = True
+            self._files.close()
 
     def __enter__(self) -> Self:
         return self

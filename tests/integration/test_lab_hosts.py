@@ -83,7 +83,7 @@ class Hosts:
 
     def measured(self, run: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         directory = self.home / "store/runs" / run
-        return read_json_lines(directory / "cells.jsonl"), read_json_lines(directory / "visits.jsonl")
+        return list(read_json_lines(directory / "cells.jsonl")), list(read_json_lines(directory / "visits.jsonl"))
 
     def begin_phase(self, plan: str, *words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         path = self.home / "plan.toml"

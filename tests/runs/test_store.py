@@ -248,6 +248,18 @@ def test_a_new_run_is_not_begun_in_a_directory_that_takes_its_place(
     assert len([*(store.root / "runs").glob("*/data")]) == 1
 
 
+def test_too_many_visits_and_a_visit_without_a_cell_are_refused(
+    store: Store, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.runs.run._MOST_RECORDS", 2)
+    with make_run() as writer:
+        pass
+    for text, why in (("{}\nrubbish\n", "record 1 .*cell"), ('{"cell":"a"}\n' * 3, "more than 2 records")):
+        (writer.path / "visits.jsonl").write_text(text)
+        with pytest.raises(BadInputError, match=why):
+            _ = store.open(writer.id).visits
+
+
 def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measured: Path) -> None:
     store = Store(tmpfs / "store")
     with store.create("survey", "survey", measured, {}, {}) as writer:

@@ -49,6 +49,10 @@ def read_plan_toml(path: Path) -> object:
     return read_toml(path, "the plan", "phase")
 
 
+def read_lines(path: Path) -> object:
+    return list(read_json_lines(path))
+
+
 def read_recording(path: Path) -> object:
     return list(readings([path]))
 
@@ -63,7 +67,7 @@ READERS: tuple[Reader, ...] = (
     read_published,
     read_hints,
     read_json,
-    read_json_lines,
+    read_lines,
     read_journal,
     read_configuration,
 )
@@ -119,9 +123,11 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     ),
     *(
         (reader, content + b"\n{}\n", "damaged")
-        for reader in (read_json, read_json_lines, read_journal)
+        for reader in (read_json, read_lines, read_journal)
         for content in (b"[" * 100_000, b'{"a":' * 100_000)
     ),
+    (read_json, '{"a": [' + "[]," * 5_000_000 + "[]]}", "10,000,000 values"),
+    (read_lines, "{}\n" + '{"a": [' + "[]," * 5_000_000 + "[]]}\n{}\n", "line 2"),
     (read_file, '\n{"access": "bwMiB", "x": [' + "[]," * 1_000_000 + "[]]}", "2000000 values"),
     *((reader, gzip.compress(bytes(1 << 20)) * 64, "too long") for reader in STREAMS),
     (read_published, gzip.compress(b"[") + gzip.compress(b"{}," * 100_000) * 110 + gzip.compress(b"{}]"), "values"),
@@ -203,7 +209,7 @@ def test_a_kernel_file_that_blocks_is_refused(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "limit", "most", "begin", "line", "says"),
+    ("reader", "limit", "most", "head", "line", "why"),
     [
         (read_recording, "watch.recorded._MOST_READING", 1000 * 66, "### 1\n", "a\n", "too much"),
         (read_table, "watch.replay.MOST_ROWS", 1000, "time,value\n", f"{_NOW_S},2\n", "too large"),
@@ -216,16 +222,16 @@ def test_a_file_with_too_many_lines_is_refused(
     reader: Reader,
     limit: str,
     most: int,
-    begin: str,
+    head: str,
     line: str,
-    says: str,
+    why: str,
 ) -> None:
     monkeypatch.setattr(f"strakes.{limit}", most)
     path = tmp_path / "file"
-    path.write_text(begin + line * 1000)
+    path.write_text(head + line * 1000)
     reader(path)
-    path.write_text(begin + line * 1001)
-    assert says in str(refuse(reader, path))
+    path.write_text(head + line * 1001)
+    assert why in str(refuse(reader, path))
 
 
 @pytest.mark.parametrize("reader", READERS)

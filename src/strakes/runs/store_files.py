@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesErr
 from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_kept
 from strakes.base.finite import to_json
 
-# Maximum size of a file in bytes, larger than any real run. A huge sparse file would exhaust the memory.
-MOST_BYTES = 4 << 30
+# Maximum sizes of files in bytes, larger than those of any real run. The largest document in our archive has 0.2 MiB.
+_MOST_LINES_BYTES, _MOST_DOCUMENT_BYTES = 4 << 30, 64 << 20
+# Maximum number of values in a text. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
+_MOST_VALUES = 10_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
 
@@ -54,33 +57,26 @@ def read_json(path: Path) -> dict[str, Any]:
 
     Raises BadInputError if the file does not contain one, FileNotFoundError if the file is missing.
     """
-    return json_document(_read(path), path)
-
-
-def json_document(data: bytes, path: Path) -> dict[str, Any]:
-    """Parse ``data``, read from ``path``, as a JSON object. Raises BadInputError if it is not one."""
-    document = _parse_row(data)
+    document = _parse_row(_read(path, _MOST_DOCUMENT_BYTES))
     if document is None:
-        raise _damaged(path, "it is not a JSON object")
+        raise _damaged(path, f"it is not a JSON object with at most {_MOST_VALUES:,} values")
     return document
 
 
-def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
-    """Return all rows of ``path``, none if it is missing. An incomplete last line, due to a crash, is ignored.
+def read_json_lines(path: Path, *, whole: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield all rows of ``path``, none if it is missing. An incomplete last line, due to a crash, is ignored.
 
     Raises BadInputError for any other line that is not a JSON object. ``whole``: reject also an incomplete last line.
     """
     try:
-        data = _read(path)
+        data = _read(path, _MOST_LINES_BYTES)
     except FileNotFoundError:
-        return []
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate((data if whole else data[: whole_length(data)]).splitlines(), start=1):
+        return
+    for number, line in enumerate(BytesIO(data if whole else data[: whole_length(data)]), start=1):
         row = _parse_row(line)
         if row is None:
             raise _damaged(path, f"line {number} is not a JSON object")
-        rows.append(row)
-    return rows
+        yield row
 
 
 def of_another_user(error: PermissionError, path: Path) -> StrakesError:
@@ -90,9 +86,9 @@ def of_another_user(error: PermissionError, path: Path) -> StrakesError:
     return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most_bytes: int) -> bytes:
     try:
-        return read_kept(path, MOST_BYTES)
+        return read_kept(path, most_bytes)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -114,9 +110,16 @@ def whole_length(data: bytes) -> int:
     return end if not last or _parse_row(last) is not None else end - len(last)
 
 
+def parsed(text: bytes) -> Any:
+    """Parse JSON. Raises RecursionError, and ValueError also for more values than fit into the memory."""
+    if sum(map(text.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        raise ValueError(f"the file holds more than {_MOST_VALUES} values")
+    return json.loads(text)
+
+
 def _parse_row(line: bytes) -> dict[str, Any] | None:
     try:
-        row = json.loads(line)
+        row = parsed(line)
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None

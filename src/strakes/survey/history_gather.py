@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -29,27 +30,32 @@ def gather(
 
     ``name``: name of the runs, such as transfer-size. ``left_out``: called with the error of each damaged run.
     """
-    groups: dict[str, list[tuple[RunSummary, Run]]] = {}
+    groups: dict[str, list[RunSummary]] = {}
+    linked = set[tuple[int, int]]()
     for summary in store.runs():
         if summary.status != "complete" or (name and summary.name != name) or (target and summary.target != target):
             continue
-        run = Run(summary.path)
+        with suppress(OSError):
+            visits = os.stat(summary.path / "visits.jsonl")
+            if visits.st_nlink > 1 and (visits.st_dev, visits.st_ino) in linked:
+                continue  # Another run has the same file (a hard link).
+            linked.add((visits.st_dev, visits.st_ino))
         try:
-            key = f"{run.manifest['kind']} {run.manifest['options'].get('fingerprint', '')}"
+            manifest = Run(summary.path).manifest
+            key = f"{manifest['kind']} {manifest['options'].get('fingerprint', '')}"
         except StrakesError as error:
             left_out(error)
         else:
-            groups.setdefault(key, []).append((summary, run))
+            groups.setdefault(key, []).append(summary)
     histories = [_history(key.split(" ")[1], members, left_out) for key, members in groups.items()]
     return [history for history in histories if len(history.runs) > 1 and history.series]
 
 
-def _history(
-    fingerprint: str, members: Sequence[tuple[RunSummary, Run]], left_out: Callable[[StrakesError], None]
-) -> History:
+def _history(fingerprint: str, members: Sequence[RunSummary], left_out: Callable[[StrakesError], None]) -> History:
     found: dict[str, list[list[tuple[HistoryPoint, CellEstimate, Cell]]]] = {}
     whole: list[str] = []
-    for summary, run in members:
+    for summary in members:
+        run = Run(summary.path)
         try:
             cells = {cell.key: cell for cell in run.cells}
             estimates = _estimates(run)
@@ -72,7 +78,7 @@ def _history(
                 points = tuple(point for point, *_ in every)
                 of = _amount(cell) if len(of_cell) > 1 else ""
                 series.append(HistorySeries(identifier, about.settings, about.unit, points, of))
-    last = members[-1][0]
+    last = members[-1]
     shown = {point.run for one in series for point in one.points}
     missing = tuple(run for run in whole if run not in shown)
     return History(fingerprint, last.kind, last.name, last.target, tuple(whole), tuple(series), missing)

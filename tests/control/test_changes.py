@@ -104,6 +104,8 @@ def test_a_knob_changed_by_a_living_process_is_neither_changed_nor_restored(worl
 
 def test_the_next_command_restores_the_values_of_a_killed_one(world: World, root: Path) -> None:
     abandon(world, root, number=16, option="fast")
+    with the_open_one(root).path.open("a") as journal:  # An attempt before the clock was set back.
+        journal.write('{"is": "tried", "unix_s": 1e11}\n')
     assert world.values == {"number": "16", "option": "fast"}
     said: list[str] = []
     restore_abandoned(root, said.append, world.ask)

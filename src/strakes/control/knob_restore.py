@@ -236,7 +236,7 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
     for state in reversed(states):
         if state.held or state.life() != "dead":
             continue
-        if time.time() - state.tried_unix_s < _AGAIN_S:
+        if 0 <= time.time() - state.tried_unix_s < _AGAIN_S:
             say(f"settings changed by {state.owner} have not been put back; run strakes knobs restore")
             continue
         done = restore_journal(root, state, ask=ask)

@@ -152,7 +152,7 @@ COMMANDS = [
     "curl 'https://me:hidden@host/hidden?token=hidden' -H Authorization:hidden",
     "sshpass -p hidden ssh -p 22 host; sshpass -phidden ssh host; mysql -p 'hid den'",
     "tool --password hidden --token=hidden --secret 'hid den' --passwd=hidden",
-    "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' ssh host",
+    "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' PW=hidden DB_PW='hid den' ssh host",
     "mpiexec -genv A_TOKEN hidden --auth-token hidden --passphrase 'hid den' --pass hidden -password hidden --apikey hidden",
     "elbencho --s3key hidden --s3secret hidden --s3sessiontoken 'hid den' //me:hidden@srv/share me:hidden@srv:/share",
     "env: \u2018//me:hidden@srv/share\u2019: No such file, \u201cme:hidden@srv\u201d `me:hidden@srv` /m//me:hid/den@srv",

@@ -20,13 +20,15 @@ _LOGIN = re.compile(
 )
 # Words that mark a name as the name of a secret. Names that end with the other words hold a path or a program instead.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
-_SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp)$", re.IGNORECASE)
+_SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
 # One word of a shell: any number of quoted and plain pieces. After the first piece, a quotation mark before a space
 # or punctuation ends a text around the word. shlex.quote() writes an apostrophe in quotes as '"'"'.
 _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
     (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
-_SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|[_-](?:pat|auth|otp)(?==))[\w.-]{0,200}=".replace("$SECRET", _SECRET_WORDS)
+_SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(
+    "$SECRET", _SECRET_WORDS
+)
 _SECRET_ARGUMENT = re.compile(f"({_SECRET_VARIABLE}).+", re.IGNORECASE | re.DOTALL)
 # A quoted word of a shell, which may be a command for another shell. In a shortened text, it has no end.
 _QUOTED = re.compile(

@@ -267,6 +267,10 @@ def test_a_link_out_of_the_checked_directory_leads_nowhere(tmp_path: Path, targe
     plan(tmp_path / "plan", cib())
     (tmp_path / "plan" / "etc" / "drbd.conf").symlink_to(target.replace("/victim", f"{tmp_path}/victim"))
     assert "etc/drbd.conf" not in read_plan(tmp_path / "plan").texts
+    (tmp_path / "plan/nodes/a").mkdir(parents=True)
+    (tmp_path / "plan/nodes/a/etc").symlink_to("/")
+    with pytest.raises(BadInputError, match=r"leads out of the checked directory; where: .*nodes/a/etc"):
+        read_plan(tmp_path / "plan")
 
 
 def test_a_link_within_the_checked_directory_is_followed_as_on_its_node(tmp_path: Path) -> None:

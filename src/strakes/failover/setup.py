@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import read_below
+from strakes.base.files import read_below, real_path
 from strakes.base.toml_file import parse_toml
 from strakes.failover.behaviour import Behaviour
 from strakes.failover.blocks import Block, read_corosync, read_drbd
@@ -360,15 +360,16 @@ _WITH_SECRETS = re.compile(
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
     """Return the names of the files to read. ``planned`` adds the files of a plan."""
+    for directory in (root / "etc", *(root / "nodes").glob("*/etc")):
+        if not real_path(directory).is_relative_to(real_path(root)):
+            raise BadInputError("a link leads out of the checked directory", where=str(directory))
     below = {key: text.split() for key, text in read_table("options/node_files").items()}
     found = [f"etc/{name}" for name in below["names"]]
     if planned:
-        scripts = ("make-targets", "mount-clients", "parameters")
-        found += ["pacemaker/cib.xml", *(f"lustre/{name}.sh" for name in scripts)]
+        found += ["pacemaker/cib.xml", *map("lustre/{}.sh".format, ("make-targets", "mount-clients", "parameters"))]
     files = (path for pattern in below["patterns"] for path in (root / "etc").glob(pattern) if path.is_file())
-    found += sorted(str(path.relative_to(root)) for path in files)
+    found += sorted(str(path.relative_to(root)) for path in (*files, *_files_of_nodes(root)))
     found += [name for name in ("var/spool/cron/root", "var/spool/cron/crontabs/root") if (root / name).is_file()]
-    found += sorted(str(path.relative_to(root)) for path in _files_of_nodes(root))
     return list(dict.fromkeys(found))
 
 
@@ -379,8 +380,7 @@ def _files_of_nodes(root: Path) -> Iterator[Path]:
         yield from (path for path in inside if path.is_file())
         directories = [path for path in inside if path.is_dir() and not path.is_symlink()]
     if directories:
-        why = f"its directories are nested more than {MOST_DEPTH} deep"
-        raise BadInputError("this is not a configuration", where=str(root / "nodes"), why=why)
+        raise BadInputError(f"directories are nested more than {MOST_DEPTH} deep", where=str(root / "nodes"))
 
 
 def without_secrets(name: str, text: str) -> str:

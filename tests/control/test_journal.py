@@ -13,14 +13,7 @@ import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.control import knob_journal as module
-from strakes.control.knob_journal import (
-    KnobJournal,
-    directory,
-    locked,
-    open_journals,
-    read_journal,
-    sweep,
-)
+from strakes.control.knob_journal import KnobJournal, directory, locked, open_journals, read_journal, sweep
 from strakes.control.knob_place import KnobPlace
 
 _OWNER = {"host": "h", "boot": "b", "namespace": "n", "pid": 1, "started": 2}

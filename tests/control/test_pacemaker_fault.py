@@ -143,11 +143,7 @@ def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_pat
         "node-standby": Ask(place, node="mds-a", via=via),
         "node-fence": Ask(place, node="mds-a", via=via),
         "power-off": Ask(
-            place,
-            bmc="10.9.0.1",
-            bmc_user="fence",
-            bmc_password_file=secret,
-            via=f"nsenter --net={directory}/net.hub",
+            place, bmc="10.9.0.1", bmc_user="fence", bmc_password_file=secret, via=f"nsenter --net={directory}/net.hub"
         ),
     }
     for name, ask in asks.items():

@@ -51,11 +51,7 @@ def test_a_client_that_does_not_recover_has_no_time_of_return() -> None:
 
 
 @settings(max_examples=30)  # an example is a list of up to 60 times, which takes 20 ms
-@given(
-    st.lists(st.floats(0.001, 0.2), min_size=20, max_size=60),
-    st.integers(1, 15),
-    st.floats(1.0, 500.0),
-)
+@given(st.lists(st.floats(0.001, 0.2), min_size=20, max_size=60), st.integers(1, 15), st.floats(1.0, 500.0))
 def test_a_wait_of_any_length_is_measured_from_the_last_answer(durations: list[float], place: int, wait: float) -> None:
     operations, now = [], 1000.0
     for number, duration in enumerate(durations):

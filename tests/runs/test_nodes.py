@@ -14,12 +14,7 @@ from strakes.runs import mpi, slurm
 from strakes.runs.launch import Launch
 from strakes.runs.node_facts import CheckedNode, differences, examine, starts
 
-SEEN = {
-    "file_system": "lustre",
-    "source": "mgs:/work",
-    "read_only": False,
-    "content": "token",
-}
+SEEN = {"file_system": "lustre", "source": "mgs:/work", "read_only": False, "content": "token"}
 # A directory, the name of a file in it, and the content of the file.
 AT = "/none", "token", "token"
 USUAL = CheckedNode("n1", "0.1.0", "0.1.0", "6.1", 8, 20 * GIB, SEEN)

@@ -103,8 +103,7 @@ def test_a_plan_with_an_extreme_size_is_refused(tmp_path: Path, value: str) -> N
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["survey --data-per-rank {}GiB", "survey --budget {}s", "survey --impact {}GiB/s", "run ior -b {} -o"],
+    "words", ["survey --data-per-rank {}GiB", "survey --budget {}s", "survey --impact {}GiB/s", "run ior -b {} -o"]
 )
 def test_a_command_refuses_extreme_numbers_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str

@@ -92,11 +92,7 @@ def test_a_visit_that_slows_others_is_cancelled_once_and_the_next_one_has_less_l
 
 @pytest.mark.parametrize(
     ("took_s", "number", "errno", "may_yield", "cancelled", "share"),
-    [
-        (0.001, 100, "", True, 0, 1.0),
-        (0.001, TOO_MANY, "EIO", True, 1, 0.5),
-        (0.5, 10 * TOO_MANY, "", False, 0, 0.5),
-    ],
+    [(0.001, 100, "", True, 0, 1.0), (0.001, TOO_MANY, "EIO", True, 1, 0.5), (0.5, 10 * TOO_MANY, "", False, 0, 0.5)],
     ids=["fast", "failed", "slow in a visit that cannot be repeated"],
 )
 def test_only_slow_and_failed_operations_reduce_the_load(

@@ -45,10 +45,7 @@ def chosen(pilot: Pilot = PILOT, **changes: Any) -> tuple[Context, list[Cell], l
 
 @settings(deadline=None)
 @given(
-    budget_s=st.floats(10, 7200),
-    rate=st.floats(10 * MIB, 5000 * MIB),
-    creates=st.floats(50, 1e5),
-    remote=st.booleans(),
+    budget_s=st.floats(10, 7200), rate=st.floats(10 * MIB, 5000 * MIB), creates=st.floats(50, 1e5), remote=st.booleans()
 )
 def test_cells_are_left_out_before_phases_become_too_short(
     budget_s: float, rate: float, creates: float, remote: bool

@@ -134,13 +134,7 @@ def told(outages_of: Mapping[str, Iterable[tuple[int, int]]], passed: Sequence[s
 
 @pytest.mark.parametrize(
     ("lasts_s", "passed", "is_outage"),
-    [
-        (0, (), False),
-        (9, (), False),
-        (11, (), True),
-        (1, ("REPLAY",), True),
-        (6, ("EVICTED",), True),
-    ],
+    [(0, (), False), (9, (), False), (11, (), True), (1, ("REPLAY",), True), (6, ("EVICTED",), True)],
 )
 @pytest.mark.parametrize("begin", [1100, 1105])
 def test_a_short_reconnect_to_a_server_that_kept_its_state_is_no_outage(

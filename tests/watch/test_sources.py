@@ -92,8 +92,7 @@ def test_a_target_with_unknown_counters_is_not_an_outage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "outages"),
-    [("mdc.fs-MDT0000-mdc-1.state=current_state: FULL\nstate_history:\n", []), ("", ["outages"])],
+    ("text", "outages"), [("mdc.fs-MDT0000-mdc-1.state=current_state: FULL\nstate_history:\n", []), ("", ["outages"])]
 )
 def test_a_lustre_client_without_servers_states_what_is_lacking(text: str, outages: list[str]) -> None:
     answers = {"lctl": Completed(("lctl",), 0, text, ""), "cat": Completed(("cat",), 0, first_block()[2], "")}

@@ -46,9 +46,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda: 1064.0)
 
 
-def test_a_lost_target_is_named_with_its_last_server_and_not_with_the_one_that_the_client_tries(
-    tmp_path: Path,
-) -> None:
+def test_a_lost_target_is_named_with_its_last_server_and_not_with_the_one_that_the_client_tries(tmp_path: Path) -> None:
     client = Client(parameters({}), f"lab-{NAME}")
     target = lustre(tmp_path, client)
     assert target.lost_servers() == {} and target.trouble() == ()

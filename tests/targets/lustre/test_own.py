@@ -94,10 +94,7 @@ def test_only_connections_of_this_mount_of_a_file_system_count(
 def test_a_target_that_was_never_connected_has_no_server_and_is_named_so(tmp_path: Path) -> None:
     new = "\ncurrent_state: NEW\nstate_history:\n - [ 1795231205, NEW ]"
     client = Client(
-        {
-            **connection("lab-OST0000", NAME, WELL, "10.0.0.2@tcp"),
-            **connection("lab-OST0001", NAME, new, "<none>"),
-        }
+        {**connection("lab-OST0000", NAME, WELL, "10.0.0.2@tcp"), **connection("lab-OST0001", NAME, new, "<none>")}
     )
     mine = lustre(tmp_path, client)
     assert mine.server_addresses() == {"lab-OST0000": "10.0.0.2@tcp", "lab-OST0001": ""}
@@ -130,10 +127,7 @@ def test_counters_of_another_file_system_on_a_server_are_ignored() -> None:
 @pytest.mark.parametrize("number", [4, 60])
 @pytest.mark.parametrize(
     "question",
-    [
-        lambda ways: ask_health(Answers(Client({})), ways, "lab"),
-        lambda ways: server_counters(ways, "lab")[1],
-    ],
+    [lambda ways: ask_health(Answers(Client({})), ways, "lab"), lambda ways: server_counters(ways, "lab")[1]],
 )
 def test_silent_servers_are_waited_for_in_parallel(
     number: int, question: Callable[[Mapping[str, Runner]], object]

@@ -131,7 +131,7 @@ def down_command(
     errors: list[StrakesError] = []
     for lab in labs:
         try:
-            say(f"{lab} has been removed." if down(lab, force=force) else f"{lab} was not up.")
+            say(f"{lab} has been removed." if down(lab, force=force, say=remark) else f"{lab} was not up.")
         except StrakesError as error:
             errors.append(error)
     if not labs:

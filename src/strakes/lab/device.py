@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
-import re
-import signal
 import struct
 import time
 from collections.abc import Mapping
@@ -16,23 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import closing, open_kept
+from strakes.base.files import open_kept
 from strakes.base.units import format_bytes
 from strakes.lab.cgroup import Group, device_group, hierarchy_of, limit_iops
 from strakes.lab.kind import Lab, OptionsT
-from strakes.lab.mounts import UMOUNT_NOFOLLOW
 from strakes.lab.network import make_network
 from strakes.lab.packages import table
-from strakes.lab.process import complaint, name_of, run
+from strakes.lab.process import complaint, run
 from strakes.lab.site import LabSite
-from strakes.targets.mountinfo import unescape
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
 _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # From linux/loop.h.
-_NS_GET_USERNS, _CLONE_NEWNS = 0xB701, 0x20000  # From linux/nsfs.h and linux/sched.h.
-# Seconds after which a busy loop device is also unmounted in other mount namespaces.
-_SOON_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -111,24 +103,14 @@ def release_limits(directory: Path) -> None:
 
 
 def detach_below(directory: Path) -> tuple[str, ...]:
-    """Detach the loop devices of a lab. Return a text for each device that is still in use."""
-    began, looked = time.monotonic(), False
-    elsewhere: list[int] = []
-    while loops := loops_below(directory):
+    """Detach the loop devices of a lab. Return those that are still in use after some time."""
+    deadline = time.monotonic() + _DETACH_S
+    while (loops := loops_below(directory)) and time.monotonic() < deadline:
         for loop in loops:
             _detach(loop)
         # The kernel detaches a busy loop device as soon as its last user closes it.
-        busy_s = time.monotonic() - began
-        if busy_s > _DETACH_S:
-            users = ", ".join(f"{name_of(pid)} (process {pid})" for pid in elsewhere)
-            return tuple(
-                f"/dev/{loop}: it is still in use{users and f' by {users}'}" for loop in loops_below(directory)
-            )
-        if not looked and busy_s > _SOON_S:
-            looked = True
-            elsewhere = _unmount_elsewhere(loops, began + _DETACH_S)
         time.sleep(0.05)
-    return ()
+    return loops
 
 
 def _attach(site: LabSite, file: Path) -> Path:
@@ -143,48 +125,6 @@ def _attach(site: LabSite, file: Path) -> Path:
     remedy = "Loop devices need root and the kernel's loop driver. A container needs access to loop devices."
     what = f"{site.name} cannot be started: no loop device"
     raise EnvironmentLacksError(what, where=str(file), why=complaint(done), remedy=remedy)
-
-
-def _unmount_elsewhere(loops: tuple[str, ...], ends_s: float) -> list[int]:
-    """Unmount copies of a lab's mounts in other mount namespaces, which begin with copies of all mounts.
-
-    Return a process of each namespace of another user that has copies: Linux does not let root unmount those. At
-    ``ends_s``, the search ends.
-    """
-    own, seen = os.stat("/proc/self/ns/user"), {os.stat("/proc/self/ns/mnt").st_ino}
-    copied = re.compile(rf" - \S+ /dev/({'|'.join(loops)}) ".encode())
-    others = []
-    for pid in filter(str.isdecimal, os.listdir("/proc")):
-        with suppress(OSError), closing(os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)) as namespace:
-            if (number := os.fstat(namespace).st_ino) in seen or time.monotonic() > ends_s:
-                continue
-            seen.add(number)
-            with closing(fcntl.ioctl(namespace, _NS_GET_USERNS)) as owner:
-                is_own = os.path.samestat(os.fstat(owner), own)
-            if is_own:
-                _unmount_in(namespace, copied)
-                continue
-            with open(f"/proc/{pid}/mountinfo", "rb") as file:
-                if any(map(copied.search, file)):
-                    others.append(int(pid))
-    return others
-
-
-def _unmount_in(namespace: int, copied: re.Pattern[bytes]) -> None:
-    # Only the system calls of this child run in the namespace: a program there may be that of another user.
-    child = os.fork()
-    if child == 0:
-        try:
-            signal.alarm(int(_COMMAND_S))
-            libc, process = ctypes.CDLL(None), os.open("/proc/self", os.O_PATH)
-            if libc.setns(namespace, _CLONE_NEWNS) == 0:
-                with open(os.open("mountinfo", os.O_RDONLY, dir_fd=process), "rb") as file:
-                    points = [line.split(b" ")[4] for line in file if copied.search(line)]
-                for point in reversed(points):
-                    libc.umount2(os.fsencode(unescape(os.fsdecode(point))), UMOUNT_NOFOLLOW)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
 
 
 def _backing_files() -> dict[str, str]:

@@ -88,16 +88,16 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
                 _start(place, kind, lab_class, options, say)
                 if started := _status(place):
                     return started, False
-            undo(place)
+            undo(place, say=say)
             say(f"{name}: removing remains of an earlier lab with this name")
     raise removed_meanwhile(place)
 
 
-def down(name: str, *, force: bool) -> bool:
-    """Remove a lab, and return whether it existed."""
+def down(name: str, *, force: bool, say: Say) -> bool:
+    """Remove a lab, and return whether it existed. ``say``: called with a remark on devices that are still in use."""
     lab = directory_of(name)
     with working_in(lab, make=False) as there:
-        existed = undo(lab, force=force) if there else False
+        existed = undo(lab, force=force, say=say) if there else False
     remove_root()
     return existed
 
@@ -134,7 +134,7 @@ def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: La
         journal.note(ready_after_s=round(time.monotonic() - began_s, 2), facts=lab.facts())
     except BaseException as error:
         try:
-            undo(place, force=True)
+            undo(place, force=True, say=say)
         except StrakesError as failure:
             error.add_note(str(failure))
         raise
@@ -185,7 +185,7 @@ def _condition(place: Path, state: LabState) -> tuple[Condition, str]:
     return "up", ""
 
 
-def undo(place: Path, *, force: bool = False) -> bool:
+def undo(place: Path, *, force: bool = False, say: Say = lambda _: None) -> bool:
     """Remove the lab in ``place``, whose directory is locked. Return whether the lab existed.
 
     Raises MeasurementError if a part cannot be removed or, without ``force``, if the file system is in use.
@@ -197,7 +197,7 @@ def undo(place: Path, *, force: bool = False) -> bool:
         raise BadInputError("this directory was not made by strakes lab", where=str(place), remedy=remedy)
     if state is not None:
         _release_mount_point(place, force=force)
-        _stop(place, state)
+        _stop(place, state, say)
     _remove_directory(place)
     remove_root()
     return state is not None
@@ -221,7 +221,7 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         raise MeasurementError(what, where=mount.mount_point, why=why, remedy=remedy)
 
 
-def _stop(place: Path, state: LabState) -> None:
+def _stop(place: Path, state: LabState, say: Say) -> None:
     # A process that waits for a slow device cannot end, so remove the limits first.
     release_limits(place)
     release_groups(state.id)
@@ -235,7 +235,9 @@ def _stop(place: Path, state: LabState) -> None:
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []
-    left += detach_below(place)
+    if loops := detach_below(place):
+        busy = ", ".join(f"/dev/{loop}" for loop in loops)
+        say(f"{busy}: still in use. Linux detaches it as soon as the last process that uses it ends.")
     left += remove_groups(state.id)
     if left:
         raise _not_removed(f"not everything of {place.name} could be removed", str(place), "; ".join(left), place)

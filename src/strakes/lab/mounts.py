@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from strakes.base.errors import MeasurementError
@@ -15,7 +16,7 @@ from strakes.targets import calls
 from strakes.targets.mountinfo import Mount, read_mounts
 
 # Flags of umount2(2).
-_MNT_FORCE, _MNT_DETACH, UMOUNT_NOFOLLOW = 1, 2, 8
+_MNT_FORCE, _MNT_DETACH, _UMOUNT_NOFOLLOW = 1, 2, 8
 _UNMOUNT_S = 10.0
 
 
@@ -48,7 +49,7 @@ def networks_below(directory: Path) -> frozenset[int]:
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     """Unmount a file system. Return the reason of a failure, or "". ``detach``: unmount it even if it is in use.
 
-    umount(8) is not used, because it accesses the file system and may hang.
+    The directory of a disk's mount is removed. umount(8) is not used, because it accesses the file system and may hang.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         for program in ("fusermount3", "fusermount"):
@@ -60,8 +61,13 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     deadline = time.monotonic() + patience_s
     while True:
         # MNT_FORCE ends system calls that wait for a dead server.
-        flags = UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
+        flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
+            if mount.source.startswith("/dev/"):
+                with suppress(OSError):
+                    os.rmdir(
+                        mount.mount_point
+                    )  # This unmounts the copies in all mount namespaces, also of other users.
             return ""
         number = ctypes.get_errno()
         if number in (errno.EINVAL, errno.ENOENT):

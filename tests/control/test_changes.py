@@ -91,6 +91,12 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     assert world.values["option"] == "--out-file=/etc/passwd" and open_journals(root) == ((), ())
 
 
+def test_a_value_is_restored_although_its_journal_was_moved(world: World, root: Path) -> None:
+    with change.changed(world.target(), {"number": 16}, store=root) as effective:
+        directory(root).rename(root / "moved")
+    assert [one.outcome for one in effective.restored] == ["restored"] and world.values["number"] == "8"
+
+
 def test_a_knob_changed_by_a_living_process_is_neither_changed_nor_restored(world: World, root: Path) -> None:
     with change.changed(world.target(), {"number": 16}, store=root):
         for value in (16, 32):

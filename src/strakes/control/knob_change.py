@@ -15,7 +15,7 @@ from strakes.base.foreign_text import command_line
 from strakes.control import knob_hold as hold
 from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, reason, remembering
-from strakes.control.knob_journal import KnobJournal, open_journals
+from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, values_in_force
 from strakes.control.knob_restore import Restored, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end
@@ -167,12 +167,11 @@ def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) 
 
 
 def _left(journal: KnobJournal) -> str:
-    states = [state for state in open_journals(journal.root)[0] if state.path == journal.path]
+    state = journal.state()
     still = [
         f"{entry.place.name_with_host} {'is' if entry.known else 'may be'} "
         f"{shown(entry.effective if entry.known else entry.wanted)} (before: {shown(entry.before)})"
-        for state in states
-        for entry in state.open_entries
+        for entry in (state.open_entries if state else ())
     ]
     return f"settings are still changed: {'; '.join(still)}. Put them back with: strakes knobs restore" if still else ""
 

@@ -153,6 +153,7 @@ class KnobJournal:
         self._file = file
         self._last = 0
         self._released = False
+        self._rows: list[dict[str, Any]] | None = None  # all lines of a journal that this process has begun
 
     @classmethod
     def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
@@ -167,6 +168,7 @@ class KnobJournal:
             journal = cls(root, path, AppendFile(fresh, durable=True))
             owner = to_record(Owner.this_process())
             head = {"owner": owner, "target": target, "command": list(command), "created_unix_s": now}
+            journal._rows = []
             try:
                 journal.note("journal", format=_FORMAT_VERSION, **head)
                 _lock(journal._file.fileno(), path, wait=True)
@@ -208,6 +210,14 @@ class KnobJournal:
     def note(self, kind: Kind, **fields: object) -> None:
         """Append a line and flush it to disk. Raises StrakesError if that fails."""
         self._file.append({"is": kind, **fields})
+        if self._rows is not None:
+            self._rows.append({"is": kind, **fields})
+
+    def state(self) -> JournalState | None:
+        """Return the contents, also of a file that was moved or removed. Return None for a closed journal."""
+        if self._rows and not self._released:
+            return _state(self.path, self._rows)
+        return next((state for state in open_journals(self.root)[0] if state.path == self.path), None)
 
     def close(self) -> None:
         """Remove the journal, after all of its changes are undone."""

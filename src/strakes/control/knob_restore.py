@@ -136,8 +136,7 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
     """Restore or keep all changed settings in a journal, last change first. Remove the journal if none is left."""
     states, errors = open_journals(root)
-    state = next((each for each in states if each.path == journal.path), None)
-    if state is None:
+    if (state := journal.state()) is None:
         for error in (each for each in errors if each.where == str(journal.path)):
             raise error
         return []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from report.document import validate
+from strakes.base.errors import BadInputError
 from strakes.base.finite import finite
 from strakes.base.units import GIB, MIB
 from strakes.model.cell import Cell
@@ -116,6 +117,9 @@ def test_reads_of_a_search_are_marked_as_those_of_a_survey(monkeypatch: pytest.M
     monkeypatch.setattr(PublishedRun, "facts", {**run.facts, "file_system": "xfs", "block_device": device})
     marked = {cell.id for cell in build_portrait(run).cells if "cache-below" in cell.warnings}
     assert marked == {"tune/default:restart", "tune/best:restart"}
+    monkeypatch.setattr("strakes.tuning.outcome._MOST_PAIRS", 100)
+    with pytest.raises(BadInputError, match="more trials or combinations"):
+        build_portrait(run)
 
 
 def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **words: Any) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from strakes.tuning.tune_space import Factor, SearchSpace
 SCALE = TrialSize(8, 4 * MIB, 1.0)
 
 
-def test_a_stored_space_takes_no_more_time_than_its_points() -> None:
+def test_a_stored_space_takes_no_more_time_than_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
     def stored(*points: tuple[int, ...]) -> Any:
         factors = tuple(Factor(str(number), tuple(range(60)), 0) for number in range(7))
         event = replace(space_event(SearchSpace(factors, only=((0,) * 7,)), SCALE, ()), points=points)
@@ -33,6 +33,9 @@ def test_a_stored_space_takes_no_more_time_than_its_points() -> None:
     for wrong in ([(0,) * 7, (60,) * 7], [(0,) * 7, (0,)], [(1,) * 7], []):
         with pytest.raises(ValueError, match="not points"):
             preparation_of(stored(*wrong))
+    monkeypatch.setattr("strakes.tuning.trial._MOST_LEVELS", 419)
+    with pytest.raises(ValueError, match="419 levels"):
+        preparation_of(stored((0,) * 7))
 
 
 WRITE = AppPhase("dump", "write", "per-process", 64 * MIB, (MIB,), share=0.9)

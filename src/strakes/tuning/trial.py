@@ -24,6 +24,7 @@ from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
 _NOT_SET = "not set"
+_MOST_LEVELS = 1000  # The model has a matrix of the levels of each factor.
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
@@ -137,6 +138,8 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
     if stored is None:
         return None
     factors = tuple(from_record(Factor, factor) for factor in stored.factors)
+    if sum(len(factor.levels) for factor in factors) > _MOST_LEVELS:
+        raise ValueError(f"the stored search space has more than {_MOST_LEVELS} levels")
     levels = [set(factor.levels) for factor in factors]
     known = [len(point) == len(levels) and all(map(set.__contains__, levels, point)) for point in stored.points]
     if not known or not all(known) or tuple(factor.default for factor in factors) not in stored.points:

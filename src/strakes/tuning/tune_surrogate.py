@@ -67,10 +67,8 @@ class Geometry:
     """Distances between the levels of each factor, computed once for all fits of the Gaussian process."""
 
     def __init__(self, space: SearchSpace) -> None:
-        places = [
-            [factor.levels.index(level) for factor, level in zip(space.factors, point, strict=True)]
-            for point in space.points
-        ]
+        numbers = [{level: number for number, level in reversed([*enumerate(one.levels)])} for one in space.factors]
+        places = [[own[level] for own, level in zip(numbers, point, strict=True)] for point in space.points]
         self.levels: Numbers = np.array(places, dtype=np.int64)
         self.distances: list[Array] = []
         for factor in space.factors:

@@ -239,15 +239,12 @@ def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tu
                 refused[levels] = "; ".join(given.differences)
     if not refused:
         return space, ()
-    given_as_asked = Constraint(
-        "files do not get this layout", lambda settings: tuple(settings[name] for name in names) not in refused
-    )
+    as_asked = Constraint("files do not get this layout", lambda own: tuple(own[name] for name in names) not in refused)
     texts = tuple(f"{', '.join(map(str, levels))}: {why}" for levels, why in refused.items())
-    constraints = (*space.constraints, given_as_asked)
-    possible = SearchSpace(space.factors, constraints).points
-    levels_left = [{point[which] for point in possible} for which in range(len(space.factors))]
+    left = replace(space, constraints=(*space.constraints, as_asked))
+    levels_left = [{point[which] for point in left.points} for which in range(len(space.factors))]
     factors = [
         replace(factor, levels=tuple(level for level in factor.levels if level in kept))
         for factor, kept in zip(space.factors, levels_left, strict=True)
     ]
-    return SearchSpace(tuple(factors), constraints), texts
+    return replace(left, factors=tuple(factors)), texts

@@ -43,7 +43,8 @@ def command(
     if from_run is not None:
         run = Store().open(from_run)
     elif directory is None:
-        remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
+        again = shell_line(["strakes", "accept", str(needs)])
+        remedy = f"Give DIR: {again} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
     else:
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,7 +95,7 @@ def _rank(directory: Path, json: Output | None) -> int:
             figures = f"{facts.io_s:.1f} s", f"{facts.run_s:.1f} s", f"{facts.ranks:,}", format_bytes(facts.moved_bytes)
             rows.append((*figures, log))
         print_table(("in I/O", "of run", "ranks", "moved", "program, log"), rows)
-        say(f"Describe one for advice: strakes advise --darshan {directory}/LOG > app.toml")
+        say(f"Describe one for advice: strakes advise --darshan {shlex.quote(str(directory))}/LOG > app.toml")
     for error in errors:
         say(f"left out: {error}", err=True)
     return 1 if errors and not logs else 0

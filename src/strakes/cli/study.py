@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import replace
 from functools import partial
@@ -144,7 +145,7 @@ def reproduce(
 
     chosen = SOURCES[source.upper()]
     if chosen.grown and sampling.resume:
-        first = f"strakes study {chosen.studies[0]} {directory} --resume"
+        first = f"strakes study {chosen.studies[0]} {shlex.quote(str(directory))} --resume"
         what = f"{chosen.name} consists of several runs and cannot be resumed as a whole"
         raise BadInputError(what, remedy=f"Resume the studies of {chosen.name} one by one, beginning with: {first}")
     if chosen.grown and against is not None:

@@ -44,20 +44,17 @@ def in_brackets(text: str) -> str:
 
 
 def _of_ceph(text: str, section: str, option: str) -> str | None:
-    rows = from_json(text, "ceph config dump")
+    rows, wanted = from_json(text, "ceph config dump"), (section, option, "")
     with understood("ceph config dump", text):
-        values = [
-            row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == (section, option, "")
-        ]
+        values = [row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == wanted]
     return str(values[0]) if values else None
 
 
 def _of_gluster(text: str, option: str) -> str | None:
     document = from_xml(text, "gluster volume info")
     if document.findtext("opRet") != "0" or document.find(".//volume") is None:
-        raise MeasurementError(
-            "the GlusterFS volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
-        )
+        why = document.findtext("opErrstr") or "the volume does not exist"
+        raise MeasurementError("the GlusterFS volume does not answer", why=why)
     return {element.findtext("name"): element.findtext("value") for element in document.iter("option")}.get(option)
 
 

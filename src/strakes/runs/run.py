@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from strakes.base.errors import BadInputError, PerhapsDamagedError, StrakesError
-from strakes.base.files import open_kept, pinned
+from strakes.base.files import closing, open_kept, pinned
 from strakes.model.cell import Cell
 from strakes.model.record import from_record
 from strakes.runs.records import FactsFound, RunEvent, Visit, event_from_record
@@ -190,18 +190,12 @@ class Run:
 
     def is_being_written(self) -> bool:
         """Return whether a process is writing this run. Writers hold a lock on visits.jsonl."""
-        try:
-            descriptor = open_kept(self.path / "visits.jsonl", os.O_RDONLY)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # The file system has no locks.
-            return False
-        finally:
-            os.close(descriptor)
+        # Without the file, or without locks in this file system, no writer is known.
+        with suppress(OSError), closing(open_kept(self.path / "visits.jsonl", os.O_RDONLY)) as descriptor:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
         return False
 
 
@@ -219,8 +213,7 @@ def summary_of(path: Path) -> RunSummary:
     status = cast("Status", manifest["status"])
     if status == "running" and not run.is_being_written():
         status = "interrupted"
-    file_system = str(mount.get("file_system", ""))
-    texts = manifest["kind"], manifest["name"], run.directories, file_system
+    texts = manifest["kind"], manifest["name"], run.directories, str(mount.get("file_system", ""))
     return RunSummary(run.id, *texts, status, manifest["created"], path)
 
 

@@ -96,14 +96,12 @@ class Store:
 
         Raises BadInputError if no run matches, or if another process writes it.
         """
-        writer = RunWriter(self._newest_unfinished(fingerprint).path)
-        try:
+        with ExitStack() as failed:
+            writer = failed.enter_context(RunWriter(self._newest_unfinished(fingerprint).path))
             if writer.run.manifest["options"].get("fingerprint") != fingerprint:
                 raise writer.run.damaged("another run has its name now", "run.json")
             writer.mark_running()
-        except BaseException:
-            writer.close()
-            raise
+            failed.pop_all()
         return writer
 
     def discard(self, writer: RunWriter) -> None:
@@ -158,10 +156,8 @@ class Store:
             raise BadInputError(what, where=where, remedy=f"Start a run without --resume. {_LIST_THEM}")
         state, remedy = "still in progress", "Wait until that run ends."
         if alike[-1].status == "complete":
-            state, remedy = (
-                "complete",
-                f"Measure again without --resume, or see the results: strakes report {alike[-1].id}",
-            )
+            see = f"strakes report {alike[-1].id}"
+            state, remedy = "complete", f"Measure again without --resume, or see the results: {see}"
         raise BadInputError(f"the last run with these options is {state}", where=alike[-1].id, remedy=remedy)
 
     def _new_directory(self, name: str) -> tuple[Path, int]:

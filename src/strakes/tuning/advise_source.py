@@ -31,9 +31,8 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
         return PublishedRun(Path(wanted)) if os.sep in wanted or Path(wanted).is_file() else store.open(wanted)
     if chosen := os.environ.get(VARIABLE):
         return PublishedRun(Path(chosen).expanduser())
-    measured = [
-        run for run in store.runs() if run.kind in ("survey", "study") and run.status in ("complete", "partial")
-    ]
+    kinds, ended = ("survey", "study"), ("complete", "partial")
+    measured = [run for run in store.runs() if run.kind in kinds and run.status in ended]
     if measured:
         return _chosen([store.open(run.id) for run in measured[: -1 - _MOST_RUNS : -1]], answers)
     for place in published_places():

@@ -71,9 +71,7 @@ def _level(name: str, levels: Sequence[Setting], text: str) -> Setting:
     for level in levels:
         if text in (str(level), level_of(name, level)):
             return level
-    if name.endswith("_bytes"):
-        size = parse_bytes(text)
-        if size in levels:
-            return size
+    if name.endswith("_bytes") and (size := parse_bytes(text)) in levels:
+        return size
     valid = ", ".join(level_of(name, level) for level in levels)
     raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"Valid levels are: {valid}.")

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from strakes.base.errors import MeasurementError, StrakesError
-from strakes.base.files import open_kept
+from strakes.base.files import open_own
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
 from strakes.control.drill_journal import announce, put_right_open
@@ -44,7 +44,8 @@ class Promise:
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
         try:
-            self._journal = open_kept(self._path, os.O_RDWR)
+            with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
+                self._journal = os.dup(file.fileno())
         except OSError as error:
             raise store_error(error, self._path) from error
         self._tried = False

@@ -181,7 +181,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
     try:
         yield
     except KeyboardInterrupt:
-        if all(visit.purpose == "pilot" for visit in store.open(writer.id).visits):
+        if all(visit.purpose == "pilot" for visit in Run(writer.path).visits):
             store.discard(writer)
             raise InterruptedByUser("interrupted before the first run was complete: nothing is kept") from None
         writer.finish("interrupted")
@@ -196,7 +196,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         error.where = f"run {writer.id}"
         raise
     except BaseException as error:
-        visits = store.open(writer.id).visits
+        visits = Run(writer.path).visits
         measured = any(visit.purpose != "pilot" for visit in visits)
         if measured and isinstance(error, StrakesError):
             kept = f"Finished measurements are kept: strakes report {writer.id}"

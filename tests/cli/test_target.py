@@ -77,7 +77,7 @@ def test_layouts_are_described_in_words() -> None:
         ),
         (
             [(0, MIB, Layout(MIB), 0), (MIB, 8 * MIB, Layout(None, 0), 0), (8 * MIB, 8 * MIB, Layout(MIB, 2), 0)],
-            "up to 1 MiB: stripe size 1 MiB; up to 8 MiB: extends the part before; then: stripe count 2",
+            "up to 1 MiB: stripe size 1 MiB; up to 8 MiB: extends the component before; then: stripe count 2",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_silently_adjusted_value_is_reported(machine: Machine) -> None:
     with changed(target(machine), {"osc.max_pages_per_rpc": 100000}) as effective:
         pass
     assert len(effective.remarks) == 4
-    assert "is 24 pages instead of 100000 pages: more than the server takes" in effective.remarks[0]
+    assert "is 24 pages instead of 100000 pages: a value above the limit of the server" in effective.remarks[0]
     assert {one.outcome for one in effective.restored} == {"restored"}
 
 

@@ -66,7 +66,7 @@ def test_a_node_is_put_into_standby_and_back_and_the_watcher_reports_both(via: s
 
 
 def test_an_unknown_node_or_resource_is_refused_with_the_known_ones(via: str, tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="--node is missing or not in the cluster") as refused:
+    with pytest.raises(BadInputError, match="--node was not given or is not in the cluster") as refused:
         make_fault("node-standby", Ask(tmp_path, node="mds-c", via=via))
     assert "mds-a, mds-b" in refused.value.remedy
     with pytest.raises(BadInputError, match="--resource is missing") as refused:

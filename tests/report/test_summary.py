@@ -61,15 +61,15 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     portrait = example_portrait()
     text = render_summary(portrait, width=100, colour=False)
     assert text.count("Next ") == 1 and "Repeat  " not in text
-    assert "--budget 36m\n        is expected to decide 1 of 1 open answers, and rates are higher" in text
+    assert "--budget 36m\n        to decide about 1 of 1 open answers, preferably while no" in text
     (*_, files) = portrait.answers
     noisy = replace(files.against, low=0.1, high=9.0)
     scattered = replace(portrait, answers=(replace(files, against=noisy, others=(noisy,)),))
-    assert "at a quieter time: the runs varied too much" in render_summary(scattered, width=100, colour=False)
+    assert "at a quieter time, because the runs varied too much" in render_summary(scattered, width=100, colour=False)
     skipped = SkippedCell("overview", {"ranks": 16}, "a larger --budget is needed: phases have priority")
     text = render_summary(replace(portrait, answers=(), skipped=(skipped,)), width=100, colour=False)
     assert "processes: a larger --budget is needed" in " ".join(text.split())
-    assert "--budget 4m\n        measures the cells that the budget left out, and rates" in text
+    assert "--budget 4m\n        to measure the cells that the budget left out, preferably" in text
     alone = Finding("ratio", "s", "The cost is unknown.", "unknown", (), needs="--against an equal device")
     written = ("strakes survey '/a --html b'\"'\"'c' --json 'a b.json' --budget 2m --html=x.html --servers ';id;#'",)
     text = render_summary(replace(portrait, findings=(alone,), reproduce=written), width=100, colour=False)
@@ -111,8 +111,8 @@ def test_figures_of_short_phases_and_of_caches_are_marked_on_the_screen() -> Non
     codes = ("short-phases", "names-from-memory")
     marked = replace(portrait, cells=tuple(replace(cell, warnings=codes) for cell in portrait.cells))
     text = render_summary(marked, width=100, colour=False)
-    assert "shows sustained rates" in text and "  From this node's memory, at least in part" in text
-    assert "shows sustained rates" not in render_summary(portrait, width=100, colour=False)
+    assert "to show sustained rates" in text and "  From this node's memory, at least in part" in text
+    assert "to show sustained rates" not in render_summary(portrait, width=100, colour=False)
 
 
 def test_a_cell_with_too_few_runs_shows_its_value_without_an_interval() -> None:

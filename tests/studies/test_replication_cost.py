@@ -64,7 +64,7 @@ def test_the_published_table_is_measured_up_to_100_000_files_and_forecast_beyond
     small, large, forecast = (found[f"table-{row}"] for row in ("10000", "100000", "forecast"))
     # 0.5 s for 10,000 files at 20,000 files a second, and 10 ms in which two ranks wait.
     assert small.verdict == large.verdict == "measured"
-    assert "10,000 files are made and on the device after 0.51 s, 39.1 MiB of them sent to the peer" in small.statement
+    assert "10,000 files are created and synced after 0.51 s, and 39.1 MiB are sent to the peer" in small.statement
     assert "published by Zeng et al.: 4.88 s for 244.1 MiB" in large.statement
     assert forecast.verdict == "forecast" and forecast.interval.low < 500 < forecast.interval.high
     asked = [cell.settings.get("files") for cell in study.cells(context(files=1_000_000, max_items=4_000_000))]

@@ -100,7 +100,7 @@ def data(ranks: int) -> Cell:
         (
             [cell(1, "cephfs"), cell(12, "cephfs")],
             {"n1": 12},
-            "1 to 12 clients measured (each rank is a client, through libcephfs) on node n1;",
+            "1 to 12 clients measured on node n1 (through libcephfs, where each rank is a client);",
         ),
         ([cell(12, "cephfs"), data(2)], {"n1": 12}, "metadata: 12 clients measured"),
     ],
@@ -110,4 +110,4 @@ def test_mounts_and_ranks_without_a_mount_are_counted_as_clients(
 ) -> None:
     text = scope_of(cells, sorted({one.plan.ranks for one in cells}), {"host": "n1", "engine": {"nodes": nodes}})
     assert text.startswith(begin)
-    assert "data: one client, because data goes through the mount" in text or not begin.startswith("metadata")
+    assert "data: one client measured, since data goes through the mount" in text or not begin.startswith("metadata")

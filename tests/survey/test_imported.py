@@ -71,7 +71,7 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
 
 def test_like_cannot_be_combined_with_amounts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["survey", str(tmp_path), "--like", "latest", "--phase", "1s"]) == 2
-    assert "--like cannot be used together with options that set amounts" in capsys.readouterr().err
+    assert "--like cannot be used with --data-per-rank, --files or --phase" in capsys.readouterr().err
 
 
 def test_a_figure_is_written_as_an_image(tmp_path: Path) -> None:

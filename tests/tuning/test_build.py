@@ -142,7 +142,7 @@ def test_a_run_states_the_start_skew_of_its_ranks(portrait_of: Build) -> None:
         "clock_uncertainty_s": 0.00003,
     }
     assert portrait.run["begun_together"] == expected
-    assert dict(facts_of(portrait))["Phases started"] == "within 50.0 us of each other (median of 3, at worst 400 us)"
+    assert dict(facts_of(portrait))["Phases started"] == "all ranks within 50.0 us (median of 3 phases; worst 400 us)"
     assert not [warning for warning in portrait.warnings if warning.code == "begun-apart"]
 
 

@@ -33,8 +33,8 @@ def command(
     edited: bool = option("Print a description of an application, to be edited.", "--example", default=False),
     run: str | None = option(
         "Base the advice on this run, or on a file written by strakes export.  [default: $STRAKES_PORTRAIT, else the "
-        "newest finished survey or study that answers anything about the application, else the one that the site has "
-        "published]",
+        "newest finished survey or study that answers anything about the application, else the file that the site "
+        "has published]",
         "--from",
         metavar="RUN",
     ),
@@ -52,7 +52,7 @@ def command(
     if (app is None) == (darshan is None):
         raise click.UsageError("give --app APP.toml or --darshan LOG; --example prints an APP.toml to edit")
     if darshan is not None and run is not None:
-        raise click.UsageError("--darshan only prints a description. Save it, and give that file with --app")
+        raise click.UsageError("--from cannot be used with --darshan, which only prints a description")
     if darshan is not None:
         return (_rank if darshan.is_dir() else _describe)(darshan, json)
     assert app is not None

@@ -195,7 +195,7 @@ class _Watch:
             left = {process: thread for process, thread in self._left().items() if process in left}
         for process, thread in left.items():
             text = for_terminal(f"strakes: process {process} {wait_in_words(process, thread)}; ")
-            os.write(2, f"{text}it is left behind, and ends when the servers answer again\n".encode())
+            os.write(2, f"{text}it is left behind. It ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
         if self._is_childless:

@@ -34,7 +34,7 @@ def command(
         metavar="SHARE",
     ),
     factors: tuple[str, ...] = option(
-        "Compare runs that differ in KEY, such as backend.", "--factor", default=(), metavar="KEY"
+        "Compare runs although they differ in the setting KEY, such as backend.", "--factor", default=(), metavar="KEY"
     ),
     confidence: Confidence,
     html: Output | None = option("Write the comparison as an HTML page to FILE (- is standard output).", type=OUTPUT),

@@ -140,7 +140,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     for interruption in outcome.interruptions:
         say(interruption)
     if outcome.lacking:
-        before = click.style("not as before:", fg="red", bold=True)
+        before = click.style("not restored:", fg="red", bold=True)
         click.echo(f"{before} {for_terminal(outcome.lacking)}")
 
 

@@ -146,7 +146,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
             outcome = f", {entry.outcome}" if entry.outcome else ""
             say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
     for record in without:
-        say(f"{record.place.knob}: its journal is lost; strakes knobs restore puts back {shown(record.before)}")
+        say(f"the journal of {record.place.knob} is lost; strakes knobs restore puts back {shown(record.before)}")
     if not states and not without:
         say("No settings to put back.")
     _print_damaged()

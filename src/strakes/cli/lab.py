@@ -101,7 +101,7 @@ def exec_command(
     if node not in commands:
         why = f"its nodes are: {', '.join(commands)}" if commands else "this lab is down, or its kind has no nodes"
         remedy = "List the labs with strakes lab status. Labs of the kinds ha, hosts and slurm have nodes."
-        raise BadInputError(f"{name} has no node {node}", why=why, remedy=remedy)
+        raise BadInputError(f"the lab {name} has no node {node}", why=why, remedy=remedy)
     own = python_module("strakes") if words[0] == "strakes" else words[:1]
     os.execvp(commands[node][0], [*commands[node], *own, *words[1:]])
 
@@ -127,7 +127,7 @@ def down_command(
         raise BadInputError(f"no lab is named {name}", remedy=remedy)
     if len(labs) > 1 and not every:
         remedy = "Give the NAME of one of them, or --all."
-        raise BadInputError("there is more than one lab", why=", ".join(labs), remedy=remedy)
+        raise BadInputError("there are several labs, and no NAME was given", why=", ".join(labs), remedy=remedy)
     errors: list[StrakesError] = []
     for lab in labs:
         try:

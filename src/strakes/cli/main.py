@@ -267,10 +267,10 @@ def _invoke(arguments: list[str]) -> int:
 def _require_limits() -> None:
     # With too little memory, OpenBLAS hangs. With too few descriptors, files could not be removed after a run.
     for kind, what, unit, least, letter in (
-        (resource.RLIMIT_AS, "too little address space for strakes", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
-        (resource.RLIMIT_NOFILE, "too few open files are allowed for strakes", 1, _LEAST_OPEN_FILES, "n"),
-        (resource.RLIMIT_FSIZE, "files may not be large enough for strakes", 1 << 10, _LEAST_FILE_BYTES, "f"),
-        (resource.RLIMIT_STACK, "too small a stack for strakes", 1 << 10, _LEAST_STACK_BYTES, "s"),
+        (resource.RLIMIT_AS, "the limit on address space is too low", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
+        (resource.RLIMIT_NOFILE, "the limit on open files is too low", 1, _LEAST_OPEN_FILES, "n"),
+        (resource.RLIMIT_FSIZE, "the limit on the size of files is too low", 1 << 10, _LEAST_FILE_BYTES, "f"),
+        (resource.RLIMIT_STACK, "the limit on the stack is too low", 1 << 10, _LEAST_STACK_BYTES, "s"),
     ):
         limit, _ = resource.getrlimit(kind)
         if resource.RLIM_INFINITY != limit < least:
@@ -297,11 +297,11 @@ def _recover(name: str, arguments: list[str]) -> None:
     if name != "knobs" and any(file.endswith(".jsonl") for file in found("knobs")):
         from strakes.control.knob_restore import restore_abandoned
 
-        attempt(restore_abandoned, "settings changed by a command that was killed could not be put back")
+        attempt(restore_abandoned, "a killed command left changed settings, which could not be put back")
     if found("drills") and arguments[:2] != ["failover", "undo"]:
         from strakes.control.drill_journal import put_right_abandoned
 
-        attempt(put_right_abandoned, "the fault of a drill that was killed could not be undone")
+        attempt(put_right_abandoned, "a killed drill left a fault, which could not be undone")
 
 
 def _name_of(arguments: Sequence[str]) -> str:

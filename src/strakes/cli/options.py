@@ -482,6 +482,6 @@ def like_run(like: str | None, *amounts: float | None) -> Run | None:
     from strakes.runs.store import Store
 
     if like is not None and any(amounts):
-        remedy = "Leave out --data-per-rank, --files and --phase: RUN determines them."
-        raise BadInputError("--like cannot be used together with options that set amounts", remedy=remedy)
+        remedy = "Leave out --data-per-rank, --files and --phase: RUN determines the amounts of work."
+        raise BadInputError("--like cannot be used with --data-per-rank, --files or --phase", remedy=remedy)
     return None if like is None else Store().open(like)

@@ -98,7 +98,7 @@ def layout_text(layout: Layout) -> str:
         text = _plain_text(replace(part.layout, stripe_size_bytes=None) if same else part.layout)
         if size is None:
             # For an extendable component, ``lfs`` prints the extension size instead of the stripe size.
-            text = "extends the part before"
+            text = "extends the component before"
         elif part.layout.pattern != "mdt":
             sizes[part.mirror] = size
         ends = "then" if part.end == part.begin else f"up to {format_bytes(part.end)}" if part.end else "rest"

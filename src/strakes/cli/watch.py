@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FalseAlarms = Annotated[
     float,
     option(
-        "Accepted number of false alarms per month that noise causes, for all series together.",
+        "Number of false alarms per month to accept, for all series together.",
         type=NumberRange(0.001, 1000),
         default=1.0,
     ),

@@ -134,8 +134,8 @@ def _undo_elsewhere(pending: Pending) -> str:
             return pending.undo.do(ask)
         except StrakesError as error:
             if there == "/":
-                error.why = f"this ran in /, because {path} was replaced or does not answer. {error.why}"
-                by_hand = f"If it needs that directory, undo the fault by hand, then remove {pending.path}."
+                error.why = f"the command ran in /, because {path} was replaced or does not answer. {error.why}"
+                by_hand = f"If the command needs that directory, undo the fault by hand, then remove {pending.path}."
                 error.remedy = error.remedy or by_hand
             raise
 

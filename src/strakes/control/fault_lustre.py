@@ -118,7 +118,7 @@ class UnmountTarget(_LustreFault):
         names = [target.name for target in self.there]
         if name not in names:
             why = f"mounted there: {', '.join(names) or 'no target'}"
-            raise BadInputError(f"{name} is not mounted on its server", where=self.host, why=why)
+            raise BadInputError(f"the target {name} is not mounted on its server", where=self.host, why=why)
         self.victim = self.there[names.index(name)]
         strike, stopped = self._commands()
         self._strike = self._there("sh", "-c", strike)
@@ -180,7 +180,7 @@ class CutClient(_LustreFault):
         theirs = _networks(self.file_system.server_addresses().values())
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
-            raise BadInputError("no common network with the Lustre servers", where=str(ask.directory), why=why)
+            raise BadInputError("client and Lustre servers share no network", where=str(ask.directory), why=why)
         # Messages from a remote LNet network arrive by a router, so their destination is a network of this client.
         own = list[str]()
         with suppress(StrakesError):

@@ -206,5 +206,5 @@ class FailResource(PacemakerFault):
 
 def _require(option: str, name: str, known: Mapping[str, str]) -> None:
     if name not in known:
-        what, remedy = f"{option} is missing or not in the cluster", f"One of: {', '.join(known)}."
+        what, remedy = f"{option} was not given or is not in the cluster", f"One of: {', '.join(known)}."
         raise BadInputError(what, where=name or option, remedy=remedy)

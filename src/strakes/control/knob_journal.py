@@ -293,7 +293,7 @@ def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
         raise ValueError("the journal has no complete line")
     head = rows[0]
     if head["format"] != _FORMAT_VERSION:
-        raise ValueError(f"the format is {head['format']}, this version of strakes reads {_FORMAT_VERSION}")
+        raise ValueError(f"the journal has format {head['format']}; this version of strakes reads {_FORMAT_VERSION}")
     entries: dict[int, JournalEntry] = {}
     for row in rows[1:]:
         number = row.get("number", 0)

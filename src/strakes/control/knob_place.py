@@ -181,7 +181,7 @@ class KnobPlace:
         return MeasurementError(f"{self.knob} {what}", where=self.file, why=why)
 
     def _gone(self, why: str) -> PlaceGoneError:
-        return PlaceGoneError(f"{self.knob} does not exist here", where=self.name, why=why)
+        return PlaceGoneError(f"the setting {self.knob} does not exist here", where=self.name, why=why)
 
     def _refusal(self, done: Completed, what: str) -> StrakesError:
         output = done.stderr.strip() or done.stdout.strip()

@@ -42,7 +42,7 @@ class CephOptions(LabOptions):
         "ID=IOPS", "Limit the device of object store ID (0, 1, ...) to IOPS reads and IOPS writes per second.", 10
     )
     pool_per_osd: bool = option(
-        "flag", "Also make one data pool on each object store alone, so that files can be placed there.", False
+        "flag", "Also make a data pool for each object store, so that files can be placed on a single store.", False
     )
     s3: bool = option("flag", "Also start an object gateway (radosgw): S3 on the same object stores.", False)
     slow_mds: tuple[tuple[int, int], ...] = limits(

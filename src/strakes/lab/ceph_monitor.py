@@ -44,7 +44,7 @@ class Monitors:
         answer, words = self._take(output, output_length), self._take(status, status_length)
         if result < 0:
             why = words.decode(errors="replace") or os.strerror(-result)
-            raise EnvironmentLacksError(f"the Ceph monitors refuse: {prefix}", why=why)
+            raise EnvironmentLacksError(f"the Ceph monitors refuse the command {prefix}", why=why)
         return json.loads(answer) if answer.strip() else None
 
     def close(self) -> None:

@@ -124,7 +124,7 @@ class Pair:
         )
         # Pacemaker moves the service after three failures, so reset the count.
         self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
-        self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
+        self.wait_until("the service on the whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
         """Return a problem that a node reports, such as an outdated DRBD copy, or "" if there is none."""

@@ -105,7 +105,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}"
         if "against" in target
         else _file_system(target),
-        "nodes": gettext("1, of {processors} processors", processors=processors)
+        "nodes": gettext("1 node with {processors} processors", processors=processors)
         if processors
         else gettext("1 node with an unknown number of processors"),
         "processes": gettext("up to {ranks} ranks on one node", ranks=most("ranks")),

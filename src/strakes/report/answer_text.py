@@ -133,8 +133,8 @@ def _compared(one: Comparison) -> str:
 def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
-        "sure: all sure answers together hold with 95 % confidence; likely: each is wrong with up to {share}; alike: "
-        "differ by at most {most}; -: not decided, a lead may be chance; (in parentheses): may hold for memory only",
+        "sure: with 95 % confidence, all these answers hold; likely: each is wrong with a probability of at most {share}; "
+        "alike: differ by at most {most}; -: not decided, a lead may be chance; (in parentheses): may hold for memory only",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

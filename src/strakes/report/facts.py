@@ -92,7 +92,7 @@ def felt_by_others(portrait: Portrait) -> str:
         return ""
     times = [felt[moment].get("p99_s") for moment in ("before", "during")]
     before, during = (gettext("unknown") if p99 is None else format_seconds(p99) for p99 in times)
-    message = "99th percentile of latencies {before} before the run, {during} during it, limit {limit}"
+    message = "99th percentile of latencies: {before} before the run, {during} during it, limit {limit}"
     return gettext(message, before=before, during=during, limit=format_seconds(felt["limit_s"]))
 
 
@@ -102,7 +102,7 @@ def begun_together(portrait: Portrait) -> str:
     if not begun:
         return ""
     values = {"usual": format_seconds(begun["median_s"]), "worst": format_seconds(begun["worst_s"])}
-    message = "within {usual} of each other (median of {phases}, at worst {worst})"
+    message = "all ranks within {usual} (median of {phases} phases; worst {worst})"
     return gettext(message, phases=f"{begun['phases']:,}", **values)
 
 
@@ -149,5 +149,5 @@ def no_headline(portrait: Portrait) -> str:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]
     times = f"{min(runs)}" if min(runs) == max(runs) else gettext("{low} to {high}", low=min(runs), high=max(runs))
-    message = "no main results; values in the report: {figures}; runs of each: {times}"
+    message = "no main results; number of values in the report: {figures}; runs for each value: {times}"
     return gettext(message, figures=len(runs), times=times)

@@ -274,5 +274,5 @@ def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
             parts.append(gettext("{line}: {points} points from {lowest} to {highest}.", **values))
     bands = [reference.source for reference in figure.references if figure.x_scale != "category" and band(reference, x)]
     if bands:
-        parts.append(gettext("Hatched: published by {sources} for other machines.", sources=", ".join(bands)))
+        parts.append(gettext("Hatched areas: published by {sources} for other machines.", sources=", ".join(bands)))
     return " ".join([*parts, gettext("Every value is in the table below.")])

@@ -41,17 +41,17 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if fitting := [factor for factor in times if factor <= MOST_TIMES]:
         budgets_s.append(max(fitting) * budget_s)
         count = max(1, round(POWER * len(fitting)))
-        shown.append(gettext("is expected to decide {count} of {open} open answers", count=count, open=len(times)))
+        shown.append(gettext("to decide about {count} of {open} open answers", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
         budgets_s.append(budget_s + _PHASE_S * portrait.run.get("begun_together", {}).get("phases", 0))
-        shown.append(gettext("shows sustained rates"))
+        shown.append(gettext("to show sustained rates"))
         phase = f" --phase {typed_seconds(_PHASE_S)}"
     if any("--budget" in cell.reason for cell in portrait.skipped):
         budgets_s.append(max(2 * budget_s, _ALL_CELLS_S))
-        shown.append(gettext("measures the cells that the budget left out"))
+        shown.append(gettext("to measure the cells that the budget left out"))
     if shown:
         if any(warning.code == "background-load" for warning in portrait.warnings):
-            shown.append(gettext("and rates are higher if no other program runs"))
+            shown.append(gettext("preferably while no other program lowers the rates"))
         return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
-    quieter = gettext("at a quieter time: the runs varied too much to decide the open answers")
+    quieter = gettext("at a quieter time, because the runs varied too much to decide the open answers")
     return (f"{command} --budget {typed_seconds(budget_s)}", quieter) if times else ("", "")

@@ -123,12 +123,12 @@ class Run:
         known = {cell.key for cell in self.cells}
         strange = next((seen.cell for seen in self.visits if seen.is_measurement and seen.cell not in known), None)
         if strange is not None:
-            raise self.damaged(f"{strange!r} was measured, but is not in this file", "cells.jsonl")
+            raise self.damaged(f"the cell {strange!r} was measured, but is not in this file", "cells.jsonl")
         if known and self.manifest["status"] == "complete":
             if not any(visit.is_measurement for visit in self.visits):
                 raise self.damaged("the run is complete, but this file has no measurement", "visits.jsonl")
             if not self.events_of(FactsFound):
-                raise self.damaged("the run is complete, but this file has no facts of its file system", "events.jsonl")
+                raise self.damaged("the run is complete, but this file describes no file system", "events.jsonl")
 
     def events_of(self, kind: type[E]) -> list[E]:
         """Return the events of one kind in chronological order."""

@@ -113,7 +113,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
     clients = sorted(rates)
     if len(clients) < FEWEST_LEVELS or clients[0] < 1:
-        raise ValueError(f"the scalability law needs at least {FEWEST_LEVELS} numbers of clients, all above zero")
+        raise ValueError(f"the scalability law needs at least {FEWEST_LEVELS} different numbers of clients above zero")
     if any(in_order(rates[number])[0] <= 0 for number in clients):
         raise ValueError("the scalability law needs rates above zero")
     generator = np.random.default_rng(0)

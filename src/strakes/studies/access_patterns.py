@@ -43,7 +43,7 @@ _OF_CLIENTS = {
     "write": "writes, ratio of {first} to {second} clients",
     "read": "reads, ratio of {first} to {second} clients",
 }
-_WITH_CLIENTS = "Zanon Boito et al.: a file per client keeps its rate; contiguous segments lose as clients are added"
+_WITH_CLIENTS = "Zanon Boito et al.: as clients are added, a file per client keeps its rate, and segments slow down"
 
 
 class AccessPatterns(Study):
@@ -163,10 +163,10 @@ class AccessPatterns(Study):
 
         count = partial(size, axis="clients")
 
-        both = size("MFWA", coarse), size("MFWA", coarse, "write")
+        both, whole = (size("MFWA", coarse), size("MFWA", coarse, "write")), (size("SFWA", coarse), size("SFWA", fine))
         stated: Mapping[str, Sequence[tuple[str, Measured | None, Measured | None, tuple[float, float]]]] = {
             "whole reads of one shared file do not depend on the block size": [
-                (gettext("ratio of {first} to {second}", **down), size("SFWA", coarse), size("SFWA", fine), _SAME_WHOLE)
+                (gettext("ratio of {first} to {second} calls", **down), *whole, _SAME_WHOLE)
             ],
             "with a file per client the number of requests does not matter at equal amounts of data": [
                 (gettext(_OF_SIZES[each], **down), size("MFWA", coarse, each), size("MFWA", fine, each), _SAME)
@@ -184,14 +184,14 @@ class AccessPatterns(Study):
             "strided access to a shared file is slower with smaller requests, contiguous access is not": [
                 (gettext(message, **up), size(pattern, fine), size(pattern, coarse), bounds)
                 for message, pattern, bounds in (
-                    ("strided, ratio of {first} to {second}", "SFSA strided", _SLOWER),
-                    ("contiguous, ratio of {first} to {second}", "SFSA", _SAME),
+                    ("strided, ratio of {first} to {second} calls", "SFSA strided", _SLOWER),
+                    ("contiguous, ratio of {first} to {second} calls", "SFSA", _SAME),
                 )
             ],
             "contiguous segments of a shared file are read faster than a file per client (published: by 20 %)": [
-                (gettext("shared file, ratio to file per client"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+                (gettext("ratio of shared file to separate files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
             ],
-            "contiguous segments are faster than strided ones with many clients, but lose as clients are added": [
+            "with many clients, contiguous segments are faster than strided ones, but slow down as clients are added": [
                 (
                     gettext("ratio of contiguous to strided, {clients} clients", clients=f"{most:.0f}"),
                     count("SFSA", most),
@@ -206,7 +206,7 @@ class AccessPatterns(Study):
                 ),
             ],
             "reads are faster than writes (published: by about 20 %)": [
-                (gettext("ratio of reads to writes, a file per client"), *both, _FASTER)
+                (gettext("ratio of reads to writes, with a file per client"), *both, _FASTER)
             ],
         }
         return [

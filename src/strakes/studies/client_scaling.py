@@ -115,7 +115,7 @@ class ClientScaling(Study):
             findings.append(self.finding("peak", statement, "measured", evidence, shown))
         else:
             statement = gettext("It is unknown whether the rate falls beyond some number of clients.")
-            needs = gettext("more clients than {clients}", clients=law.measured_up_to)
+            needs = gettext("measurements with more than {clients} clients", clients=law.measured_up_to)
             findings.append(self.finding("peak", statement, "unknown", evidence, needs=needs))
         return findings
 

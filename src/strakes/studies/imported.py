@@ -47,7 +47,7 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
         if imported.get("again")
         else gettext("Measure again with strakes to get intervals.")
     )
-    keep = gettext("Consider this remark when you compare results.")
+    keep = gettext("Consider this when you compare the figures with others.")
     return [
         RunWarning("imported", text, remedy),
         *(RunWarning("imported-note", f"{note}.", keep) for note in imported["notes"]),

@@ -114,7 +114,7 @@ class MetadataOps(Study):
         ]
         theirs = gettext(
             "Zeng et al. (2021): the mean of the six mdtest operations was 60 to 70 % higher on SSDs than on disks; "
-            "their rates are not comparable with rates of one client"
+            "the published rates are not comparable with rates of one client"
         )
         x, y = gettext("operation"), (gettext("operations per second"), "op/s")
         drawn = [line for line in drawn if line.points]

@@ -138,14 +138,14 @@ class NamespaceScaling(Study):
             return []
         most = int(float(levels[-1]))
         compared = [(gettext(label), way) for way, label in _LABELS.items()]
-        title = gettext("directories over {targets} metadata targets, mean of six operations", targets=most)
+        title = gettext("directories on {targets} metadata targets, by placement, mean of six operations", targets=most)
         of_way = [(label, _six(results, way, most)) for label, way in compared]
         questions = ask(self.name, "placement", title, of_way, mean="geometric")
         for label, way in compared:
             by_number = [
                 (str(number), _six(results, way if number != 1 else "manual", int(float(number)))) for number in levels
             ]
-            title = gettext("metadata targets, mean of six operations, {placement}", placement=label)
+            title = gettext("number of metadata targets, mean of six operations, {placement}", placement=label)
             questions += ask(self.name, f"{way}-six", title, by_number, mean="geometric")
             for operation in SIX:
                 title = gettext("metadata targets, {operation}, {placement}", operation=operation, placement=label)
@@ -174,7 +174,7 @@ class NamespaceScaling(Study):
             text = gettext(_UNKNOWN[bool(silent)], **placed, silent=", ".join(silent))
             if others:
                 counts = ", ".join(f"{name} {number:,.0f}" for name, number in others.items())
-                text = gettext("{told} Requests to the other metadata targets: {counts}.", told=text, counts=counts)
+                text = gettext("{text} Requests to the other metadata targets: {counts}.", text=text, counts=counts)
             needs = gettext("counters of all targets: run strakes as root on this client, or give --servers")
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
         total = sum(sum(counts.values()) for counts in by_run.values())
@@ -185,15 +185,15 @@ class NamespaceScaling(Study):
         text = gettext(message, **placed, shares=shares, requests=f"{total:,.0f}")
         runs = {_run(seen) for seen in cells[0].observations}
         if by_run.keys() < runs:
-            message = "{told} (counted in {counted} of {runs} runs; counters of some targets are missing in the others)"
-            text = gettext(message, told=text, counted=len(by_run), runs=len(runs))
+            message = "{text} (counted in {counted} of {runs} runs; counters of some targets are missing in the others)"
+            text = gettext(message, text=text, counted=len(by_run), runs=len(runs))
         done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in by_run)
         if total < _ALL_SERVED_SHARE * done:
-            message = "{told}, for {operations} operations; the client's cache answered the rest"
-            text = gettext(message, told=text, operations=f"{done:,}")
+            message = "{text}, for {operations} operations; the client's cache answered the others"
+            text = gettext(message, text=text, operations=f"{done:,}")
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
-        message = "{told}. The busiest target served {low} to {high} of a run's requests."
-        text = gettext(message, told=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
+        message = "{text}. The busiest target served {low} to {high} of a run's requests."
+        text = gettext(message, text=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
         # Lustre spreads the files of a striped directory, so the placement of directories by a hash does not matter.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))

@@ -82,7 +82,7 @@ class NodesStudy(Study):
         host = min(shares, key=lambda name: median(shares[name]))
         interval = intervals[host]
         assert interval is not None
-        of = gettext("slowest of {nodes} nodes, relative to the median ({nodes} comparisons)", nodes=len(shares))
+        of = gettext("slowest of {nodes} nodes, relative to the median node ({nodes} comparisons)", nodes=len(shares))
         shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
         share = f"{median(shares[host]):.0%}"
         message = "No node is shown to be slow ({operation}); the slowest, {host}, is at {share} of the usual rate."

@@ -52,8 +52,8 @@ class OpenClose(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         drawn = lines("ranks", ((gettext(each), results.where(operation=each)) for each in (_CREATE, _OPEN)))
-        theirs = gettext("Tian et al. (2020): the time grew fast above 1,024 processes, which are not in this figure")
-        y = gettext("time for all ranks, one file each"), "s"
+        theirs = gettext("Tian et al. (2020): above 1,024 processes, not in this figure, the time grew fast")
+        y = gettext("time until each rank is done with one file"), "s"
         return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:

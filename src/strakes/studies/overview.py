@@ -154,7 +154,7 @@ class Overview(Study):
         of_io = [(buffered, usual_cells(results, operation)), (f"{largest} O_DIRECT", direct)]
         of_files = [(gettext("one per process"), own), (gettext("shared"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
-        one_size = gettext("O_DIRECT was measured with {direct} only", direct=largest)
+        one_size = gettext("O_DIRECT was measured only with {size} requests", size=largest)
         asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
             ("direct", of_io, gettext("buffered and O_DIRECT are equally fast")),

@@ -67,12 +67,12 @@ class PlanRun(Study):
             assert estimate is not None
             computed = gettext(
                 "In phase {phase}, accelerators would have been busy {share} % of the time (accelerator utilisation of "
-                "MLPerf Storage, without the first step).",
+                "MLPerf Storage; the first step does not count).",
                 phase=cell.settings["phase"],
                 share=f"{estimate.median:.1f}",
             )
             text = " ".join(filter(None, (computed, _cached(cell))))
-            name, of = f"fed-{cell.settings['phase']}", gettext("time in which accelerators would have been busy")
+            name, of = f"fed-{cell.settings['phase']}", gettext("share of time in which accelerators would be busy")
             needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
             findings.append(self.estimated(name, text, (cell.id,), interval_in(estimate), of, "%", needs))
         return findings

@@ -128,8 +128,8 @@ class ProcessesPerNode(Study):
             return []
         number = int(together[0].settings["data_targets"])
         text = gettext(
-            "This node is the bottleneck of writes, not the {targets} data targets: writes to all targets are less "
-            "than {ratio} times as fast as writes to one (test of Tian et al.)",
+            "This node is the bottleneck of writes, not the {targets} data targets, because writes to all targets "
+            "are less than {ratio} times as fast as writes to one (criterion of Tian et al.)",
             targets=number,
             ratio=f"{_NEARLY_SHARE * number:.3g}",
         )

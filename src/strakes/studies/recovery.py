@@ -82,7 +82,7 @@ class RecoveryStudy(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
-        theirs = gettext("Zeng et al. (2021): the wait grows with the number of clients, 10 s for 50, 420 s for 2,000")
+        theirs = gettext("Zeng et al. (2021): the wait grows with the number of clients: 10 s for 50, 420 s for 2,000")
         reference = replace(self.published(theirs, points=_S2), label="S2")
         y = gettext("time from the fault to the end of the wait"), "s"
         return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
@@ -97,7 +97,7 @@ class RecoveryStudy(Study):
             (ngettext("{count} file just created", "{count} files just created", int(cell.settings["files"])), [cell])
             for cell in results.where(who=_LAST, clients=_CREATORS)
         ]
-        of_several = gettext("longest wait of {clients} clients", clients=_CREATORS)
+        of_several = gettext("longest wait among {clients} clients", clients=_CREATORS)
         return [
             *ask(self.name, "growth", gettext("longest wait"), ends, advises=False),
             *ask(self.name, "in-flight", of_several, in_flight, advises=False),
@@ -130,7 +130,7 @@ class RecoveryStudy(Study):
             most=cells[-1].settings["clients"],
             published=f"{dict(_S2)[_FORECAST_CLIENTS]:.0f}",
         )
-        of = gettext("longest wait of {clients} clients", clients=clients)
+        of = gettext("longest wait among {clients} clients", clients=clients)
         interval = IntervalOf(max(0.0, found.low), found.high, found.confidence, of, "s")
         return [self.finding("forecast", text, "forecast", evidence, interval)]
 

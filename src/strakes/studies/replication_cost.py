@@ -33,11 +33,11 @@ _SMALL_BYTES = 4096
 _WAIT = "wait for the batch"
 _TIME_OF = "time of {files} files"
 _MADE = {
-    (False, False): "{files} files are made and on the device after {time} s.",
-    (True, False): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer.",
-    (False, True): "{files} files are made and on the device after {time} s (published by Zeng et al.: "
+    (False, False): "{files} files are created and synced after {time} s.",
+    (True, False): "{files} files are created and synced after {time} s, and {sent} MiB are sent to the peer.",
+    (False, True): "{files} files are created and synced after {time} s (published by Zeng et al.: "
     "{published} s for {amount} MiB).",
-    (True, True): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer "
+    (True, True): "{files} files are created and synced after {time} s, and {sent} MiB are sent to the peer "
     "(published by Zeng et al.: {published} s for {amount} MiB).",
 }
 # Numbers of files in the published table that are measured by default. Larger ones take minutes.
@@ -132,7 +132,7 @@ class ReplicationCost(Study):
         expected_s = replicated_megabytes(files) / CONFIGURED_MB_PER_S
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = gettext(
-            "At {rate} MB/s and the counted bytes per synced file, the replication of {files} files would take {time} "
+            "At {rate} MB/s and with the bytes counted per synced file, replicating {files} files would take {time} "
             "s. Zeng et al. predicted {predicted} s and measured {measured} s.",
             files=f"{files:,}",
             rate=f"{CONFIGURED_MB_PER_S:.0f}",

@@ -91,9 +91,9 @@ class SmallFiles(Study):
         assert cell.estimate is not None
         needed, scale, evidence = NEEDED_PER_HOUR / 1e6, HOUR_S / 1e6, (cell.id,)
         statement = ngettext(
-            "{count} rank of one node writes: {rate} million files an hour; StorNext (2011) needed {needed} million, "
+            "{count} rank of one node writes {rate} million files an hour; StorNext (2011) needed {needed} million, "
             "from 100 clients or more.",
-            "{count} ranks of one node write: {rate} million files an hour; StorNext (2011) needed {needed} million, "
+            "{count} ranks of one node write {rate} million files an hour; StorNext (2011) needed {needed} million, "
             "from 100 clients or more.",
             ranks,
             rate=f"{cell.estimate.median * scale:,.3g}",

@@ -28,13 +28,13 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
         limits = gettext("the results say nothing about more clients or about the limits of the servers")
         return f"{measured}; {limits}"
     inside = gettext(
-        "{clients} measured (each rank is a client, through libcephfs) on {where}",
+        "{clients} measured on {where} (through libcephfs, where each rank is a client)",
         clients=_span(sessions, "client"),
         where=where,
     )
     if len(sessions) < len(cells):
         metadata = gettext("metadata: {clients}", clients=inside)
-        inside = f"{metadata}; {gettext('data: {clients}, because data goes through the mount', clients=mounts)}"
+        inside = f"{metadata}; {gettext('data: {clients} measured, since data goes through the mount', clients=mounts)}"
     return f"{inside}; {gettext('the results say nothing about more nodes')}"
 
 

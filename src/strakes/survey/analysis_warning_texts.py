@@ -95,8 +95,8 @@ REMEDIES: Mapping[str, str] = {
     "about servers or devices; for those, see the rates of creating and removing files.",
     "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
     "--phase 1s. More files: --files 100000.",
-    "fits-servers-memory": "Move twice the memory of this node: strakes study data-per-process DIR --data-per-rank "
-    "{each}. If servers have more memory, give more data, and the budget that strakes then requests.",
+    "fits-servers-memory": "Move twice as much data as this node has memory: strakes study data-per-process DIR "
+    "--data-per-rank {each}. If servers have more memory, give more data, and the budget that strakes then requests.",
     "other-measurement": "Run one measurement after the other. These figures show a system that another measurement "
     "used.",
 }

@@ -103,7 +103,7 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
     if all(scores):
         overall = Overall(*_told(decided([ratio(scores, False)])[0]))
     else:
-        needs = gettext("a larger --budget, so that more blocks measure all cells")
+        needs = gettext("a larger --budget, so that all cells are measured in more blocks")
         overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
     if unequal and overall.verdict is Verdict.INCONCLUSIVE and not (scored and disturbed):
         overall = replace(overall, needs=withheld[min(unequal)])
@@ -161,7 +161,7 @@ def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], li
         in_a = ngettext(one, several, len(a), measured=len(row[0]))
         one, several = "{measured} of {count} run of B", "{measured} of {count} runs of B"
         in_b = ngettext(one, several, len(b), measured=len(row[1]))
-        lacking.append(Unlike(name, gettext("measured only in {of_a} and {of_b}", of_a=in_a, of_b=in_b)))
+        lacking.append(Unlike(name, gettext("measured only in {runs_a} and in {runs_b}", runs_a=in_a, runs_b=in_b)))
     return rows, lacking
 
 

@@ -105,7 +105,7 @@ class GlusterTarget(RemoteTarget):
             return gluster(words).ask(self.servers.runner(self._server, self.run))
         if self._own_daemon is None:
             raise EnvironmentLacksError(
-                "only servers report profiles",
+                "the profile of the GlusterFS volume cannot be read",
                 why="only servers report profiles, and this machine is not a server of the volume",
                 remedy="give --servers to reach the servers",
             )

@@ -196,9 +196,9 @@ def _components(components: Iterable[LayoutComponent]) -> Iterator[str]:
     reached: int | None = 0
     for part in components:
         if part.layout.components:
-            raise _impossible("a component has no components")
+            raise _impossible("a component cannot contain components")
         if part.begin != reached:
-            raise _impossible(f"a component begins at {part.begin}, but the component before ends at {reached}")
+            raise _impossible(f"a component begins at {part.begin}, but the component before it ends at {reached}")
         reached = part.end
         yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
 

@@ -218,12 +218,12 @@ def _level(
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
-        why = "this setting was not measured" if not cells else "only one level of it was measured"
+        why = "this setting was not measured" if not cells else "only one level was measured"
         return Unknown(phase.name, what, f"{why}{about}", command)
     answer = answer_among(cells, results, ordered=True)
     evidence = tuple(cell.id for cell in cells)
     if answer is None:
-        return Unknown(phase.name, what, f"too few runs compare its levels{about}", command, 2)
+        return Unknown(phase.name, what, f"too few runs compare levels of this setting{about}", command, 2)
     best = results.get(answer.measure)
     if answer.grade == "undecided":
         labels = {cell.id: _text(factor, cell) for cell in cells}
@@ -236,8 +236,8 @@ def _level(
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
     unclear = {one.measure for one in answer.others if one.grade == "undecided"}
     smaller = [_text(factor, cell) for cell in cells[: cells.index(best)] if cell.id in unclear]
-    more = f"; {' or '.join(smaller)} may be, too" if smaller else ""
-    reason = f"the smallest that is shown to be good enough{about} ({answer.grade}){more}"
+    more = f"; {' or '.join(smaller)} may be good enough, too" if smaller else ""
+    reason = f"the smallest level that is shown to be good enough{about} ({answer.grade}){more}"
     return Choice(phase.name, what, _value(factor, best), _text(factor, best), reason, evidence, gain)
 
 
@@ -262,7 +262,7 @@ def _as_surveyed(answer: Answer, labels: Mapping[str, str]) -> str:
 def _more(answer: Answer, command: str) -> tuple[str, float]:
     times = times_to_decide(answer.against.low, answer.against.high)
     if times > MOST_TIMES:
-        return f"{command} at a quieter time: the runs scatter too much", 0.0
+        return f"{command} at a quieter time, because the runs scatter too much", 0.0
     return command, times
 
 

@@ -124,8 +124,8 @@ class TuningOutcome:
         model = {"confidence": confidence, "count": len(self.search.told)}
         if self.most_possible > _LOOSE_TIMES:
             return gettext(
-                "No setting is shown to be better than the default, but the runs vary too much to rule out a gain: a "
-                "setting may be up to {ratio:.1f} times as fast ({confidence}, by the model of all {count} runs). "
+                "No setting is shown to be better than the default. But the runs vary too much to rule out a gain: "
+                "up to {ratio:.1f} times as fast is possible ({confidence}, by the model of all {count} runs). "
                 "Repeat when the system is quieter, or with a larger --budget.",
                 ratio=self.most_possible,
                 **model,

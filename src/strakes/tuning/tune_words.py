@@ -74,4 +74,4 @@ def _level(name: str, levels: Sequence[Setting], text: str) -> Setting:
     if name.endswith("_bytes") and (size := parse_bytes(text)) in levels:
         return size
     valid = ", ".join(level_of(name, level) for level in levels)
-    raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"Valid levels are: {valid}.")
+    raise BadInputError(f"{named(name)} cannot have the value {text!r} here", remedy=f"Valid levels are: {valid}.")

@@ -63,7 +63,7 @@ class Contents:
         """Return a sentence for each kind of event that cannot be detected. Raises BadInputError without counters."""
         if not self._seen:
             why = self._not_understood.partition("; ")[0][:200] or "no counters of targets, jobs or clients"
-            remedy = "Record the output of lctl get_param, each after a line of ### and the Unix time."
+            remedy = "Record outputs of lctl get_param, each after a line with ### and the Unix time."
             raise BadInputError("the recording has no readable counters", why=why, remedy=remedy)
         seen = self._seen
         lines = {

@@ -133,7 +133,7 @@ def _compared(one: Comparison) -> str:
 def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
-        "sure: with 95 % confidence, all these answers hold; likely: each is wrong with a probability of at most {share}; "
+        "sure: with 95 % confidence, all these answers hold; likely: each is wrong with at most {share} probability; "
         "alike: differ by at most {most}; -: not decided, a lead may be chance; (in parentheses): may hold for memory only",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),

@@ -53,5 +53,5 @@ def test_the_head_of_a_forecast_names_the_run_and_the_load_of_its_node(store_run
     (run.path / "environment.json").write_text('{"load_average": [17.0], "cpus": 2}')
     head = described(run)
     assert head.startswith("From the run 20260101-000000-busy on ") and "load average 17.0 before it" in head
-    assert "Rates are higher on a quiet machine." in head
+    assert "Rates are as measured, and higher on a quiet machine." in head
     assert "The device is a loop device on the file /image" in head

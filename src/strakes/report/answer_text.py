@@ -94,10 +94,14 @@ def _text(answer: Answer) -> str:
         message = "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])"
     else:
         message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}]"
-    numbers = {name: number(getattr(against, name)) for name in ("ratio", "low", "high")}
-    names = {"chosen": answer.chosen, "other": against.option, "options": gettext(", ").join(options)}
-    share = percent((answer.within or 1.0) - 1)
-    return gettext(message, finding=answer.alike, share=share, others=_others(answer, options), **names, **numbers)
+    names, values = (answer.chosen, against.option), (against.ratio, against.low, against.high)
+    if undecided and not apart and against.ratio < 1:  # Name the faster one first.
+        names, values = names[::-1], (1 / against.ratio, 1 / against.high, 1 / against.low)
+    shown = dict(zip(("chosen", "other", "ratio", "low", "high"), (*names, *map(number, values)), strict=True))
+    share, others = percent((answer.within or 1.0) - 1), _others(answer, options)
+    return gettext(
+        message, finding=answer.alike, share=share, others=others, options=gettext(", ").join(options), **shown
+    )
 
 
 def _sorted(options: Sequence[str]) -> list[str]:
@@ -134,7 +138,7 @@ def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
         "sure: with 95 % confidence, all these answers hold; likely: each is wrong with at most {share} probability; "
-        "alike: differ by at most {most}; -: not decided, a lead may be chance; (in parentheses): may hold for memory only",
+        "alike: at most {most} apart; -: not decided, a lead may be chance; (in parentheses): may hold for memory only",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

@@ -21,8 +21,9 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     """Return the command of the next measurement (or ""), and the purpose of this measurement or other advice."""
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
+    # The first lines of the summary then ask for a directory on the storage.
     if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
-        return "", gettext("Give a directory on the storage to measure: here, memory may answer instead.")
+        return "", ""
     words = shlex.split(for_shell("".join(portrait.reproduce[:1])))
     pairs = zip(["", *words], words, strict=False)
     command = shlex.join(word for before, word in pairs if not _REPLACED & {before, word.partition("=")[0]})

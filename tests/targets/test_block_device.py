@@ -54,6 +54,14 @@ def test_the_file_system_below_a_loop_device_is_known(sysfs: Path) -> None:
     assert (device.backing_file, device.backing_file_system) == ("/proc/image", "proc")
 
 
+def test_an_ext4_file_system_without_a_journal_is_known(sysfs: Path, tmp_path: Path) -> None:
+    (tmp_path / "fs/ext4/sda1").mkdir(parents=True)
+    found = [block_device_of(mount_on(number), sysfs, tmp_path) for number in ("8:1", "8:0")]
+    (tmp_path / "fs/jbd2/sda1-8").mkdir(parents=True)
+    found.append(block_device_of(mount_on("8:1"), sysfs, tmp_path))
+    assert [device is not None and device.no_journal for device in found] == [True, False, False]
+
+
 def test_a_device_with_few_attributes_is_described(sysfs: Path) -> None:
     bare = sysfs / "devices/virtual/block/dm-0"
     bare.mkdir(parents=True)

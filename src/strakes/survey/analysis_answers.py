@@ -23,6 +23,9 @@ from strakes.survey.analysis_held_back import held_back
 BUSY_CPU_SHARE = 0.25
 
 _CACHED = "from this client's cache"
+# ext4 without a journal uses inodes of removed files only after one to five minutes (recently_deleted() in
+# fs/ext4/ialloc.c), and searches for other ones until then.
+_AFTER_REMOVALS = "measured only after files were removed, which slows down ext4 without a journal"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
@@ -140,11 +143,13 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
     chosen = question.options[answer.chosen]
     against = question.options[answer.versus.level]
     common = _values(chosen, results).keys() & _values(against, results).keys()
+    created = any(results.get(measure).settings.get("operation") == "file-create" for measure in chosen.measures)
+    slowed = created and (results.facts.get("block_device") or {}).get("no_journal", False)
     return Answer(
         question.id,
         question.study,
         question.title,
-        answer.grade,
+        "undecided" if slowed else answer.grade,
         chosen.label,
         chosen.measures[0],
         comparison(answer.versus),
@@ -154,7 +159,7 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
         answer.within,
         question.alike,
         question.advises,
-        question.remark,
+        gettext(_AFTER_REMOVALS) if slowed else question.remark,
     )
 
 

@@ -33,12 +33,17 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
         # A file system that two nodes mount is destroyed, and so is the service of an address that two nodes announce.
         shared = any(is_true(one.values.get(name, "false")) for name in ("lvs_support", "unique_clone_address"))
+        shared = shared or is_true(cib.clones.get(one.clone, {}).get("globally-unique", "false"))
         hashed = shared or one.values.get("clusterip_hash") or re.match("lo|dummy", one.values.get("nic", ""))
+        names = {one.id, one.group, one.clone}
+        apart = any(tie.score == -_INFINITY and names & {name for name, _ in tie.resources} for tie in cib.colocations)
         deduced = {
             "is started": "" if nodes else "nowhere",
             "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",
             "is known": yes(one.id in seen.steady.places.keys() - unknown),
             "is lost with": lost if single and not cib.is_bound(one) else [],
+            "is kept from other nodes": yes(cib.only_node(one) or apart or setup.nodes_assumed),
+            "is on a shared disk": yes(one.is_on_shared_disk),
             "needs one node": yes(needs_one_node(one) or (one.agent in ADDRESSES and not hashed)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
         }
@@ -71,6 +76,7 @@ def dead_nodes(setup: Setup) -> Iterator[Thing]:
         others = [name for name in sorted(snapshot.fenced) if name != node]
         fenced = yes(node in snapshot.fenced)
         deduced = {"runs services": yes(busy), "is powered off": fenced, "powered off instead": others}
+        deduced["keeps data"] = yes(setup.keeps_data)
         yield Thing(f"cib: {node}", facts(deduced))
 
 

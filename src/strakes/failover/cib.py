@@ -279,7 +279,9 @@ class Cib:
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
         ]
-        return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
+        # Pacemaker compares these names without regard to case.
+        known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}
+        return tuple(dict.fromkeys(known.get(name.lower(), name) for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
         """Return whether a device may fence every node: it lists no hosts, or ``pcmk_host_check`` is none."""

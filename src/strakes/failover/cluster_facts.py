@@ -11,6 +11,7 @@ from strakes.failover.blocks import Block
 from strakes.failover.cib_values import is_true
 from strakes.failover.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.replication import Resource
+from strakes.failover.resource_facts import needs_one_node
 from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
@@ -25,6 +26,8 @@ def cluster(setup: Setup) -> Iterator[Thing]:
     unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Pacemaker itself sets it.
     deduced: Table = {
         "number of nodes": str(len(setup.members)),
+        "keeps data": yes(setup.keeps_data),
+        "has devices": yes(cib.devices),
         "alerts events": yes(
             cib.root.find("./configuration/alerts/alert") is not None
             or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)
@@ -48,6 +51,9 @@ def nodes(setup: Setup) -> Iterator[Thing]:
     active = [name for name in setup.members if not is_true(cib.node_attributes.get(name, {}).get("standby", ""))]
     for name in (name for name in setup.node_names if name not in guests):
         deduced = {
+            "is to be fenced": yes(
+                cib.properties.get("stonith-enabled", "").lower() not in ("false", "no", "off", "0")
+            ),
             "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
             # A node that always is in standby may be there for its vote.
             "only votes": yes(name in votes_only or len(active) > 1),
@@ -58,19 +64,22 @@ def nodes(setup: Setup) -> Iterator[Thing]:
 def membership(setup: Setup) -> Iterator[Thing]:
     """Yield the settings in corosync.conf, and properties of the nodes and the quorum device in it."""
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
-    known, device = len(nodes) or len(setup.node_names), quorum.one("device")
+    known, device = len(nodes) or len(setup.members), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
     given = [(name_of(node) or "a node", node.get("quorum_votes", "1")) for node in nodes]
     weights = [(name, int(text) if text.isdecimal() else 1) for name, text in given]
     total, uneven = sum(own for _, own in weights), {own for _, own in weights} != {1}
+    ignores = setup.cib is not None and setup.cib.properties.get("no-quorum-policy") == "ignore"
     totem = setup.corosync.one("totem")
     rings = len(totem.all("interface")) if totem.get("rrp_mode", "none") != "none" else 1
     deduced: Table = {
         "number of nodes": str(known) if known else "",
         "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
+        "all votes": str(total + int(votes)) if votes.isdecimal() else "",
         "has a device": yes(quorum.all("device")),
         "has a node list": yes(nodes),
-        "ignores a loss of quorum": yes(setup.cib and setup.cib.properties.get("no-quorum-policy") == "ignore"),
+        "is managed": yes(setup.cib),
+        "is a pair alone": yes(known == 2 and not quorum.all("device") and not ignores),
         "number of links": str(max((len(links_of(node)) for node in nodes), default=0)),
         "nodes with one link": [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1],
         "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
@@ -111,11 +120,12 @@ def states(setup: Setup) -> Iterator[Thing]:
     """Yield each element of crm_mon's output, and each line of corosync-cfgtool, drbdsetup and /proc/drbd."""
     devices = {one.id for one in setup.devices}
     root = Xml.fromstring(setup.texts["state/crm_mon"])
+    running = {one.get("id") for one in root.iterfind("resources//resource") if one.get("role") != "Stopped"}
     for one in (one for path in _ELEMENTS for one in root.iterfind(path)):
         operation = one.get("op_key", "")
         name = one.get("name") or one.get("id") or operation or one.get("target", "")
         of_device = re.sub(r"_[a-z-]+_\d+$", "", operation) in devices
-        deduced = {"the kind": one.tag, "is of a device": yes(of_device)}
+        deduced = {"the kind": one.tag, "is of a device": yes(of_device), "another copy runs": yes(name in running)}
         yield Thing(f"crm_mon: {one.tag} {name}", facts(one.attrib, deduced))
     for name in ("state/corosync-cfgtool", "state/drbdsetup", "state/cat"):
         for line in map(str.strip, setup.texts.get(name, "").splitlines()):
@@ -134,7 +144,13 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]
         away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # at another site
+        away = away or bool(one.block.all("floating"))
+        copies = [each for each in setup.services if each.is_drbd and each.values.get("drbd_resource") == one.name]
         deduced: Table = {
+            "is managed": yes(copies and not away),
+            "carries a local file system": yes(
+                any(needs_one_node(each) and each.device in one.devices for each in setup.services)
+            ),
             "the protocol": () if one.is_for_a_distance or away else one.protocols,
             "the fencing": () if one.block.all("stacked-on-top-of") else one.fencing,
             "unknown resync-after": [

@@ -23,6 +23,18 @@ class Thing:
     fact: Facts
 
 
+class Doubtful(str):
+    """A place where a rule finds what may be meant, or what costs only time: a warning."""
+
+    severity = "warning"
+
+
+class Certain(str):
+    """A place where a rule finds what costs data or the service for sure: an error."""
+
+    severity = "error"
+
+
 def yes(condition: object) -> str:
     """Return "yes" for a true condition, otherwise an empty text."""
     return "yes" if condition else ""

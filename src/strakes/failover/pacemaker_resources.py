@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 # Pacemaker's default time-out for an operation, in seconds.
 DEFAULT_TIMEOUT_S = 20.0
 # Agent that monitors a network or server -> default name of the node attribute with its result.
 WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
+# Agents whose data are damaged if two nodes run them at the same time.
+_KEEPERS = re.compile(
+    "LVM.*|ZFS|zpool|mdraid|Raid1|crypt|SAP.*|oracle|db2.*|sybaseASE|pgsql.*|mysql|mariadb|VirtualDomain|Xen|iSCSI.*"
+)
+# Paths of disks that several nodes have, or that DRBD replicates.
+_SHARED = re.compile(r"/dev/(drbd.*|mapper/mpath.*|disk/by-id/(scsi|wwn|dm-uuid-mpath)-.*)")
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,12 @@ class Primitive:
     @property
     def is_drbd(self) -> bool:
         """Return whether the resource is a DRBD device."""
-        return self.agent == "drbd"
+        return self.agent == "drbd" and self.standard == "ocf"
+
+    @property
+    def keeps_data(self) -> bool:
+        """Return whether data are damaged if two nodes run the resource at the same time."""
+        return self.is_drbd or self.uses_disk or bool(_KEEPERS.fullmatch(self.agent))
 
     @property
     def is_mount(self) -> bool:
@@ -83,6 +95,11 @@ class Primitive:
     def device(self) -> str:
         """Return the device that the resource mounts or exports, or an empty text."""
         return self.values.get("device") or self.values.get("target") or self.values.get("path", "")
+
+    @property
+    def is_on_shared_disk(self) -> bool:
+        """Return whether the resource uses a disk that several nodes have for sure."""
+        return self.values.get("fstype", "") not in ("", "auto") and bool(_SHARED.fullmatch(self.device))
 
     @property
     def mount_point(self) -> str:

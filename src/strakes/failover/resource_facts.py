@@ -37,7 +37,7 @@ _LOCAL = ("", "auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "ldiskfs", "lustre
 
 def needs_one_node(one: Primitive) -> bool:
     """Return whether a resource mounts a file system, or imports a ZFS pool, that only one node may use at a time."""
-    remote = re.match(r"[^/]+:", one.device) or "bind" in one.values.get("options", "")
+    remote = re.match(r"[^/]+:", one.device) or re.search(r"bind|\bro\b", one.values.get("options", ""))
     return (one.is_mount and one.values.get("fstype", "") in _LOCAL and not remote) or one.agent == "ZFS"
 
 
@@ -66,6 +66,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "its address": power.address_of(one),
             "its user": next((one.values[key] for key in _USERS if one.values.get(key)), ""),
             "its password": yes(any(one.values.get(key) for key in _PASSWORDS)),
+            "is in a level": yes(any(one.id in row for node in setup.node_names for row in cib.levels_of(node))),
             "is for every node": yes(not hosts and cib.fences_everybody(one)),
             "its nodes": targets,
             "its known nodes": {*targets} & {*setup.node_names, *cib.remote_nodes},
@@ -189,10 +190,18 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         and (name not in least or one.operation(name) is None)
         and 0 < one.timeout_s(name) < limit / 3
     ]
+    far += [
+        f"{name} {one.timeout_s(name):g} s, it needs {s:g} s" for name, s in least.items() if one.timeout_s(name) < s
+    ]
     deduced: Table = {
         "id": one.id,
         "agent": one.agent,
         "standard": one.standard,
+        "provider": one.provider,
+        "keeps data": yes(one.keeps_data or cib.promotable(one.clone)),
+        "is on a shared disk": yes(one.is_on_shared_disk),
+        "is bound to a node": cib.only_node(one),
+        "is exported for reading": yes(re.search(r"\bro\b", one.values.get("options", ""))),
         "is a mount": yes(one.is_mount),
         "is a watcher": yes(one.agent in WATCHERS),
         "mount options": re.split(r"[,\s]+", one.values.get("options", "") if one.is_mount else ""),
@@ -210,13 +219,10 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         "cluster nodes": str(len(setup.node_names)),
         "failures expire after": one.meta.get("failure-timeout", "").removeprefix("0"),
     }
-    times = {f"{name} time": f"{one.timeout_s(name):g}" for name in least}
     return facts(
         one.values,
         {f"meta.{name}": value for name, value in one.meta.items()},
         _operations(one),
-        {f"least {name} time": f"{limit:g}" for name, limit in least.items()},
-        times,
         deduced,
         _surroundings(setup, one),
         more or {},

@@ -15,7 +15,7 @@ from strakes.failover import rules_constraints as constraints
 from strakes.failover import rules_lustre as lustre
 from strakes.failover import rules_nodes as nodes
 from strakes.failover.cib_values import read_table
-from strakes.failover.facts import Thing, holds
+from strakes.failover.facts import Certain, Doubtful, Thing, holds
 from strakes.failover.setup import Setup, views_of_nodes
 from strakes.failover.times import broken, read_limit
 
@@ -52,8 +52,11 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
+# Severity of a case of a rule -> class of its places. Without one, a place has the severity of the rule.
+_GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
 # Names of facts that are not settings in a file.
-_DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
+_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")
+_NO_FACTS = ("about", "severity")
 # Corosync's token is a time-out, not a secret.
 _TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")
 
@@ -116,13 +119,15 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
 def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> Iterator[str]:
     for about in dict.fromkeys(case["about"] for case in cases):
         own = [
-            {name: test for name, test in case.items() if name != "about"} for case in cases if case["about"] == about
+            (_GRADES[case.get("severity", "")], {key: one for key, one in case.items() if key not in _NO_FACTS})
+            for case in cases
+            if case["about"] == about
         ]
         things, *needs = _SUBJECTS[about]
         for thing in things(setup) if setup.parts.issuperset(needs) else ():
-            met = next((each for each in own if holds(each, thing.fact)), None)
-            if met is not None:
-                yield f"{thing.where} {_filled(say, thing) if say else _described(met, thing)}"
+            for grade, met in ((grade, case) for grade, case in own if holds(case, thing.fact)):
+                yield grade(f"{thing.where} {_filled(say, thing) if say else _described(met, thing)}")
+                break
 
 
 def _filled(say: str, thing: Thing) -> str:
@@ -145,11 +150,14 @@ def _described(conditions: Mapping[str, str], thing: Thing) -> str:
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
     """Return the findings, errors first, and the names of the rules that were skipped for lack of a file."""
     views = views_of_nodes(setup)
-    found = (
-        RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
-        for one in sorted(all_rules(), key=lambda rule: _SEVERITIES.index(rule.severity))
-        if (places := tuple(places_of(one, setup, views)))
-    )
+    found = list[RuleFinding]()
+    for one in all_rules():
+        graded: dict[Severity, list[str]] = {}
+        for place in places_of(one, setup, views):
+            graded.setdefault(getattr(place, "severity", one.severity), []).append(str(place))
+        texts = (one.reason, one.remedy, one.source)
+        found += [RuleFinding(one.name, severity, tuple(places), *texts) for severity, places in graded.items()]
+    found.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     return tuple(found), tuple(one.name for one in all_rules() if not one.needs <= setup.parts)
 
 
@@ -162,9 +170,9 @@ def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[
         for place in dict.fromkeys(map(_without_secrets, rule.find(view) if rule.needs <= view.parts else ())):
             if place not in common:
                 own.setdefault(place, []).append(node)
-    yield from (f"{', '.join(nodes)}: {place}" for place, nodes in own.items())
+    yield from (type(place)(f"{', '.join(nodes)}: {place}") for place, nodes in own.items())
 
 
 def _without_secrets(place: str) -> str:
     parts = _TOKEN_TIMEOUT.split(place)
-    return "".join(part if number % 2 else without_secrets(part) for number, part in enumerate(parts))
+    return type(place)("".join(part if number % 2 else without_secrets(part) for number, part in enumerate(parts)))

@@ -37,11 +37,15 @@ _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
     """Yield (resource, score) for each location rule about a node attribute that an agent sets at run time."""
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
+    opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
+        # Elsewhere the resource does not run, unless the attribute has its value.
+        only = opt_in or element.get("resource-discovery") == "exclusive"
         for rule in element.iterfind("./rule"):
             tested = {test.get("attribute", "") for test in rule.iter("expression")} - given
             if any(not name.startswith("#") and not _WATCHED.fullmatch(name) for name in tested):
-                yield from ((name, score(rule.get("score", "0"))) for name in cib.resources_of(element))
+                value = -_INFINITY if only else score(rule.get("score", "0"))
+                yield from ((name, value) for name in cib.resources_of(element))
 
 
 def locations(setup: Setup) -> Iterator[Thing]:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover import rules_fencing_devices as power
-from strakes.failover.facts import shared
+from strakes.failover.facts import Doubtful, shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
 # Minimum difference of two fencing delays, in seconds, that decides a fencing race.
 _LEAST_DELAY_S = 3.0
+_PLACEHOLDER = re.compile(r"[<${*]|\.[xXyn](\.|$)")
 _WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Ids of machines are unique.
 
 
@@ -21,7 +22,7 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
         plugs = {node: power.plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]
         if lacking and power.is_outlet(device) and not device.agent.startswith("external/"):
-            yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
+            yield Doubtful(f"cib: {device.id} names no outlet of {' and '.join(lacking)}")
         mapped = power.is_outlet(device) or device.values.get("pcmk_host_map")
         alike = [node for node, plug in plugs.items() if mapped and list(plugs.values()).count(plug) > 1]
         if alike and not lacking:
@@ -29,7 +30,8 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
             named = [name for name in setup.node_names if re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", plug)]
             if node in setup.pacemaker.members_of_corosync and named and node not in named:
-                yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
+                grade = str if plug in named else Doubtful
+                yield grade(f"cib: {device.id} is for {node}, but cuts the power of {plug}")
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
@@ -42,7 +44,11 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
             place = power.place_of_power(device, node)
             if not power.is_bmc(device) and not power.is_outlet(device):
                 place = (device.agent, "" if setup.pacemaker.fences_everybody(device) else power.plug_of(device, node))
-            if place[0] and (place[-1] or (power.is_bmc(device) and len(nodes) == 1)):
+            if (
+                place[0]
+                and not _PLACEHOLDER.search(place[0])
+                and (place[-1] or (power.is_bmc(device) and len(nodes) == 1))
+            ):
                 local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
                 rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
@@ -67,22 +73,24 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
         for victim in cib.fences(device) if known else ():
             others = set(setup.node_names) - {victim}
             if others and others <= banned:
-                yield f"cib: {device.id} may run only on {victim}, the node that it powers off"
+                grade = str if len(power.devices_for(cib, victim)) == 1 else Doubtful
+                yield grade(f"cib: {device.id} may run only on {victim}, the node that it powers off")
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
     """Find fencing levels with an unusable device, and nodes without a level where other nodes have levels."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
+    # Pacemaker itself has the device watchdog.
     for node in setup.node_names:
         for index, names in enumerate(cib.levels_of(node), 1):
-            for name in names:
+            for name in (name for name in names if name != "watchdog"):
                 if name not in known:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):
                     yield f"cib: level {index} of {node} names {name}, which does not power off this node"
         if not cib.levels_of(node) and len(power.devices_for(cib, node)) > 1 and any(map(cib.levels_of, setup.members)):
-            yield f"cib: node {node} has no fencing level, but other nodes have levels"
+            yield Doubtful(f"cib: node {node} has no fencing level, but other nodes have levels")
     yield from _levels_of_nobody(setup)
 
 
@@ -94,7 +102,7 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
         with_value = [own.get(attribute) == level.get("target-value", "") for own in cib.node_attributes.values()]
         matched = any(re.search(pattern, node) for node in names) if pattern else bool(attribute) and any(with_value)
         if target not in names and not matched:
-            yield f"cib: level {level.get('id')} is for {target or pattern or attribute}, which no node has"
+            yield Doubtful(f"cib: level {level.get('id')} is for {target or pattern or attribute}, which no node has")
         if not re.fullmatch(r"[1-9]", level.get("index", "")) or not level.get("devices", "").strip(", "):
             yield f"cib: level {level.get('id')} has index={level.get('index')} and devices={level.get('devices')}"
 
@@ -111,4 +119,4 @@ def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
                 yield f"cib: level {index} of {node} switches {', '.join(sorted(present))} of {len(own)} outlets"
             places = [power.place_of_power(outlets[name], node) for name in sorted(present)]
             for place in sorted({one for one in places if one[0] and one[-1] and places.count(one) > 1}):
-                yield f"cib: level {index} of {node} switches outlet {place[-1]} of {place[0]} twice"
+                yield Doubtful(f"cib: level {index} of {node} switches outlet {place[-1]} of {place[0]} twice")

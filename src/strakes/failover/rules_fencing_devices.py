@@ -15,7 +15,7 @@ from strakes.failover.source_kind import PCS_COMMANDS
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
-_ADDRESSES = ("ip", "ipaddr", "ilo_hostname", "pduip", "hostname")
+_ADDRESSES = ("ip", "ipaddr", "ilo_hostname", "pduip")
 # Parameters that select one of several machines or outlets at the same address.
 _SELECTORS = ("ipport", "systems_uri", "systems-uri", "target", "switch")
 
@@ -34,8 +34,8 @@ def pretends_because(device: Primitive) -> str:
     """Return why a fencing device reports success without cutting power, or an empty text."""
     if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
-    for key, real in (("pcmk_off_action", ("off",)), ("pcmk_reboot_action", ("off", "reboot", "cycle", "poweroff"))):
-        if device.values.get(key, "off") not in real:
+    for key in ("pcmk_off_action", "pcmk_reboot_action"):
+        if device.values.get(key, "off") in ("on", "status", "monitor", "metadata", "list"):
             return f"has {key}={device.values[key]}"
     return ""
 

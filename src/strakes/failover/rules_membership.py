@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from strakes.failover.blocks import Block
 from strakes.failover.cluster import is_address, read_address
-from strakes.failover.facts import shared
+from strakes.failover.facts import Doubtful, shared
 from strakes.failover.replication import Resource
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of
@@ -82,7 +82,7 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     totem = setup.corosync.one("totem")
     if "" in ids and totem.get("transport", "knet") == "knet" and not totem.one("interface").get("bindnetaddr"):
-        yield "corosync.conf: a node has no nodeid"
+        yield (str if "transport" in dict(totem.settings) else Doubtful)("corosync.conf: a node has no nodeid")
     if "0" in ids:
         yield "corosync.conf: nodeid 0 is reserved"
     for identity in sorted({identity for identity in ids if identity and ids.count(identity) > 1}):
@@ -93,24 +93,31 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
     """Find nodes with a wrong id, and nodes whose name or id differs between Pacemaker, corosync.conf and DRBD."""
     ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup)}
     for name, hosts in ((one.name, _foreign_hosts(setup, one)) for one in setup.drbd):
-        yield from [f"drbd: {name} is on {' and '.join(hosts)}, but no node has one of these names"] if hosts else []
+        if hosts:
+            yield Doubtful(f"drbd: {name} is on {' and '.join(hosts)}, but no node has one of these names")
     yield from _wrong_ids(setup)
     if "" in ids or not ids or not setup.cib:
         return
+    listed, nodes = set(map(_short, ids)), setup.pacemaker.nodes
     for name in setup.pacemaker.members_of_corosync:
-        if name not in ids:
+        if _short(name) not in listed:
             yield f"cib: node {name} is not in corosync.conf ({', '.join(sorted(ids))})"
-    for name in sorted(set(ids) - set(setup.pacemaker.nodes)) if setup.pacemaker.nodes else ():
-        yield f"corosync.conf: node {name} is not in the CIB ({', '.join(sorted(setup.pacemaker.nodes))})"
+    # A node that only votes may run without Pacemaker.
+    for name in (name for name in sorted(ids) if nodes and _short(name) not in set(map(_short, nodes))):
+        yield Doubtful(f"corosync.conf: node {name} is not in the CIB ({', '.join(sorted(nodes))})")
     for node in setup.pacemaker.root.iterfind("./configuration/nodes/node"):
         name, given = node.get("uname", ""), node.get("id", "")
         if node.get("type", "member") != "remote" and given.isdecimal() and ids.get(name) not in (given, "", None):
             yield f"cib: {name} has the id {given}, nodeid {ids[name]} in corosync.conf"
 
 
+def _short(name: str) -> str:
+    return name if is_address(name) else name.partition(".")[0].lower()
+
+
 def _foreign_hosts(setup: Setup, one: Resource) -> list[str]:
-    known = {name.partition(".")[0].lower() for name in setup.node_names if not setup.nodes_assumed}
-    names = {host.name.partition(".")[0].lower(): host.name for host in one.hosts}
+    known = {_short(name) for name in setup.node_names if not setup.nodes_assumed}
+    names = {_short(host.name): host.name for host in one.hosts}
     # A resource of another site may lie below a stacked resource of this one.
     pairs = [(other.name, *block.words) for other in setup.drbd for block in other.block.all("stacked-on-top-of")]
     stacked = any(one.name in pair for pair in pairs)
@@ -128,7 +135,7 @@ def quorum_device_wrong(setup: Setup) -> Iterator[str]:
             if key.startswith("exec_") and (
                 last in alike or re.fullmatch(r"127\..*|::1|localhost|.*/(true|false)", last)
             ):
-                yield f"corosync.conf: {key}: {command} has the same result on both nodes"
+                yield Doubtful(f"corosync.conf: {key}: {command} has the same result on both nodes")
         if device.get("model") == "net":
             yield from _wrong_net(setup, device, own)
         elif device.get("model") != "heuristics":
@@ -146,13 +153,16 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
         yield f"corosync.conf: device is on {host or 'no host'}"
     if tie not in ("lowest", "highest", *(node.get("nodeid") for node in nodes)):
         yield f"corosync.conf: tie_breaker: {tie} is not a nodeid"
-    if not setup.corosync.one("totem").get("cluster_name") or net.get("port") in _PORTS_OF_OTHERS:
-        yield "corosync.conf: the device has no cluster_name, or the port of another service"
+    if not setup.corosync.one("totem").get("cluster_name"):
+        yield "corosync.conf: totem has no cluster_name, which the device needs"
+    if net.get("port") in _PORTS_OF_OTHERS:
+        yield Doubtful(f"corosync.conf: the device has port {net.get('port')}, which other services have")
     votes = {"ffsplit": "1", "2nodelms": "1", "lms": str(max(len(nodes) - 1, 1))}.get(algorithm)
     if votes is None:
         yield f"corosync.conf: device has algorithm {algorithm}"
     elif device.get("votes", votes) != votes:
-        yield f"corosync.conf: device has votes: {device.get('votes')}; {algorithm} needs {votes}"
+        grade = Doubtful if algorithm == "lms" else str
+        yield grade(f"corosync.conf: device has votes: {device.get('votes')}; {algorithm} needs {votes}")
 
 
 def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
@@ -173,20 +183,22 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for service in setup.services:
         if service.agent in (*ADDRESSES, "remote"):
             address = service.values.get("ip") or service.values.get("server", "")
-            yield address, f"clone {service.clone}" if service.clone else service.id, service.id
+            yield address, service.id if service.agent == "remote" else "a service", service.id
 
 
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
     """Find addresses of two different nodes, fencing devices or services."""
     known: dict[str, tuple[str, str]] = {}
     real = hosts_of(setup)
-    hosts = {*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts)}
+    hosts = set(map(_short, (*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts))))
     for given, thing, name in _owners(setup):
         address = real.get(given, given)
-        if is_address(address):
-            first, other = known.setdefault(address, (thing, name))
-            pair = {thing, first}
+        # DRBD's proxy has loopback addresses.
+        if is_address(address) and not address.startswith("127."):
+            own = _short(thing)
+            first, other = known.setdefault(address, (own, name))
+            pair = {own, first}
             # One machine may be both quorum host and fencing controller.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
-            if first != thing and pair != {"power", "quorum host"} and not unnamed:
+            if first != own and pair != {"power", "quorum host"} and not unnamed:
                 yield f"{address} is {other}, and {name}"

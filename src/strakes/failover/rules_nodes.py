@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from strakes.failover.cib_values import read_table
-from strakes.failover.facts import Thing, facts, shared, yes
+from strakes.failover.facts import Doubtful, Thing, facts, shared, yes
 from strakes.failover.rules_commands import commands_run
 from strakes.failover.rules_possessions import volume_named
 from strakes.failover.setup import Setup, files_of_nodes
@@ -62,11 +62,12 @@ def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
     own = [node for node in views if node]
     nodes = own if members <= {*own} else ["", *own]
     for file in sorted({name for node in nodes for name in views[node]}) if own else ():
-        yield from _differing(file, {node: views[node][file] for node in nodes if file in views[node]})
+        grade = str if re.match(r"etc/(corosync|pacemaker)/", file) else Doubtful
+        yield from map(grade, _differing(file, {node: views[node][file] for node in nodes if file in views[node]}))
         texts = "\n".join(views[node].get(file, "") for node in nodes)
         for node in (node for node in own if node in members and file not in views[node]):
             named = rf"etc/(corosync/corosync\.conf|\w+/sbd)$|^[ \t]*on[ \t]+{re.escape(node)}\b"
-            yield from [f"{file} is missing on {node}"] if re.search(named, f"{file}\n{texts}", re.M) else []
+            yield from [Doubtful(f"{file} is missing on {node}")] if re.search(named, f"{file}\n{texts}", re.M) else []
     for file in ("etc/iscsi/initiatorname.iscsi", "etc/hostname", "etc/hostid", "etc/nvme/hostnqn"):
         names = [(setup.bare(f"nodes/{node}/{file}").strip(), node) for node in own]
         # Bytes of a host id that are no characters are lost.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from strakes.base.foreign_text import is_secret
 from strakes.failover import known_options
-from strakes.failover.facts import shared
+from strakes.failover.facts import Certain, Doubtful, shared
 from strakes.failover.known_options import Option, installed_options, meant, options_of, slip
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules_nodes import settings_of_nodes
@@ -16,6 +16,8 @@ from strakes.failover.setup import Setup
 
 _DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
 _MODULES = ("lnet", "lustre", "zfs", "drbd", "ko2iblnd", "ksocklnd", "softdog", "bonding", "spl", "nfsd", "lockd")
+# Parameters without which every release of an agent fails.
+_INDISPENSABLE = ("ip", "device", "directory", "drbd_resource", "target", "mountpoint", "pool", "iqn")
 _Pairs = Iterable[tuple[str, str]]
 
 
@@ -26,6 +28,10 @@ class _Settings:
     known: Mapping[str, Option]
     asks: Primitive | None = None
     complete: bool = True
+
+    def grade(self, *, sure: bool = True) -> type[str]:
+        """Return the class of a place: only Pacemaker and Corosync, not an agent, refuse or ignore it for sure."""
+        return str if sure and not self.asks and self.where.startswith(("cib", "corosync")) else Doubtful
 
 
 def _parameters(one: Primitive) -> Mapping[str, Option]:
@@ -117,10 +123,11 @@ def option_misspelt(setup: Setup) -> Iterator[str]:
     """Find unknown options with a name similar to a known one."""
     for settings, name, other in _unknown(setup):
         if other:
-            yield f"{settings.where} has {name}, which may mean {other}"
+            grade = settings.grade(sure=bool(slip(name, settings.known)))
+            yield grade(f"{settings.where} has {name}, which may mean {other}")
     for module in re.findall(r"(?m)^\s*options\s+(\S+)", setup.modules):
         if module not in _MODULES and (other := slip(module, _MODULES)):
-            yield f"modprobe.d: options of {module}, which may mean {other}"
+            yield Doubtful(f"modprobe.d: options of {module}, which may mean {other}")
 
 
 def option_unknown(setup: Setup) -> Iterator[str]:
@@ -136,7 +143,7 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
         for name, value in settings.pairs:
             wanted = settings.known[name].complaint(value) if name in settings.known else ""
             if wanted and value not in ("", "#default"):
-                yield f"{settings.where} has {name}={value}, which has to be {wanted}"
+                yield settings.grade()(f"{settings.where} has {name}={value}, which has to be {wanted}")
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:
@@ -144,7 +151,8 @@ def parameter_missing(setup: Setup) -> Iterator[str]:
     for one in setup.pacemaker.primitives:
         for name, option in _parameters(one).items():
             if option.required and not one.values.get(name, "").strip():
-                yield f"cib: {one.id} ({one.agent}) has no {name}"
+                grade = Certain if name in _INDISPENSABLE and one.standard == "ocf" else Doubtful
+                yield grade(f"cib: {one.id} ({one.agent}) has no {name}")
         for name, value in one.values.items() if one.standard == "stonith" else ():
             if not value.strip():
                 yield f"cib: {one.id} has an empty {name}"

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.cib import Cib
-from strakes.failover.facts import shared
+from strakes.failover.facts import Doubtful, shared
+from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Host, Resource
 from strakes.failover.resource_facts import ADDRESSES
@@ -44,7 +45,8 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
-            yield f"cib: {mount.id} uses {mount.device}, which nothing promotes"
+            grade = str if any(one.is_drbd for one in setup.services) else Doubtful
+            yield grade(f"cib: {mount.id} uses {mount.device}, which nothing promotes")
         for resource in setup.drbd:
             given = [{device for device, _, _ in host.volumes.values()} or {""} for host in resource.hosts]
             if any(mount.device in devices for devices in given) and not all(mount.device in each for each in given):
@@ -60,14 +62,18 @@ def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
     for resource in setup.drbd:
         for disk in sorted(resource.disks):
             if _DEVICE.fullmatch(disk) and not resource.block.all("stacked-on-top-of"):
-                yield f"drbd: {resource.name} has disk {disk}"
+                yield Doubtful(f"drbd: {resource.name} has disk {disk}")
 
 
 def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
     """Find mounts of DRBD devices that lack a colocation or an order with the promoted copy."""
     for mount, clone in _on_drbd(setup):
+        names = {mount.id, mount.group}
+        ends = [one.resources for one in setup.pacemaker.colocations if one.score > 0]
+        loosely = any(near in names and far == (clone, "Promoted") for (near, _), far in ends)
         if clone and not setup.pacemaker.ties.tied(mount, clone):
-            yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
+            grade = Doubtful if loosely else str
+            yield grade(f"cib: {mount.group or mount.id} is not tied to the promoted {clone}")
         if clone and not setup.pacemaker.ties.waits_for_promotion(mount, clone):
             yield f"cib: {mount.group or mount.id} has no order of start or stop with the promotion of {clone}"
 
@@ -82,20 +88,23 @@ def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
         meta = cib.clones.get(copy.clone, {})
         if cib.promotable(copy.clone) and (meta.get("promoted-max") or meta.get("master-max", "1")) == "1":
             names = {copy.clone, *(one.id for one in cib.ties.members(copy.clone))}
+            grade = str if any(_DEVICE.fullmatch(one.device) for one in users) else Doubtful
             if copy.is_drbd and users and not names & near:
-                yield f"cib: no resource is colocated with the promoted copy of {copy.clone}"
+                yield grade(f"cib: no resource is colocated with the promoted copy of {copy.clone}")
             if copy.is_drbd and users and not names & first:
-                yield f"cib: no resource is ordered after the promotion of {copy.clone}"
-            yield from _with_any_copy(cib, copy.clone, is_tied=copy.clone in near)
+                yield grade(f"cib: no resource is ordered after the promotion of {copy.clone}")
+            yield from _with_any_copy(cib, copy, is_tied=copy.clone in near)
     yield from _without_promotion(cib)
 
 
-def _with_any_copy(cib: Cib, clone: str, *, is_tied: bool) -> Iterator[str]:
+def _with_any_copy(cib: Cib, copy: Primitive, *, is_tied: bool) -> Iterator[str]:
+    single = copy.is_drbd or copy.agent in options_of("agents with one promoted copy")
     for tie in cib.colocations:
         (one, _), (other, role) = tie.resources
         carries = any(member.agent in ADDRESSES for member in cib.ties.members(one))
-        if other == clone and carries and tie.score > 0 and role != "Promoted" and not is_tied:
-            yield f"cib: {tie.id} keeps {one} with {clone}, not with the promoted copy"
+        if other == copy.clone and carries and tie.score > 0 and not role and not is_tied:
+            grade = str if single else Doubtful
+            yield grade(f"cib: {tie.id} keeps {one} with {other}, not with the promoted copy")
 
 
 def _without_promotion(cib: Cib) -> Iterator[str]:
@@ -106,4 +115,5 @@ def _without_promotion(cib: Cib) -> Iterator[str]:
         starts = order.mandatory and (order.first_action, order.then_action) == ("start", "start")
         starts = starts and order.then not in cib.clones
         if starts and cib.promotable(order.first) and (order.first, order.then) not in promoted:
-            yield f"cib: {order.id} orders {order.then} after the start of {order.first}, not after its promotion"
+            text = f"orders {order.then} after the start of {order.first}, not after its promotion"
+            yield Doubtful(f"cib: {order.id} {text}")

@@ -10,7 +10,7 @@ from itertools import combinations
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import score
 from strakes.failover.cluster import is_address
-from strakes.failover.facts import shared
+from strakes.failover.facts import Certain, Doubtful, shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES, needs_one_node
@@ -32,17 +32,19 @@ _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_info
 def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
     """Find services that start before a resource that they need."""
     cib = setup.pacemaker
+    advised = {(one.first, one.then) for one in cib.orders if not one.mandatory}
     for user, base in needs_of(cib):
+        pairs = {(a, b) for a in (base.id, base.group, base.clone) for b in (user.id, user.group, user.clone)}
         if not cib.ties.starts_after(user, base):
-            yield f"cib: {user.id} does not wait for {base.id}"
+            yield (Doubtful if advised & pairs else str)(f"cib: {user.id} does not wait for {base.id}")
     for members in cib.groups.values():
         for earlier, later in combinations(members, 2):
             server = earlier.agent in _SERVERS or (earlier.standard in _UNITS and not _PROVIDERS.search(earlier.agent))
             first = not any(one.is_mount for one in members[: members.index(earlier)])
             if server and later.is_mount and first:
-                yield f"cib: {earlier.id} starts before {later.id} is mounted"
+                yield Doubtful(f"cib: {earlier.id} starts before {later.id} is mounted")
             if (earlier.agent, later.agent) == ("SAPInstance", "SAPStartSrv"):
-                yield f"cib: {earlier.id} starts before its start service {later.id}"
+                yield Doubtful(f"cib: {earlier.id} starts before its start service {later.id}")
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
@@ -104,15 +106,17 @@ def _never_together(cib: Cib, *resources: str) -> bool:
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     """Find two resources with the same value of a unique parameter, such as a mount point."""
     rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
+    group = {one.id: one.group or one.id for one in setup.services}
     for (kind, value), first, other in shared(rows):
         shared_by_nodes = kind in ("device", "pool", "volume group") or kind.startswith("iSCSI")
         if shared_by_nodes or not _never_together(setup.pacemaker, first, other):
-            yield f"cib: {first} and {other} have the {kind} {value}"
+            sure = (shared_by_nodes or kind.endswith(" ip")) and group[first] != group[other]
+            yield (str if sure else Doubtful)(f"cib: {first} and {other} have the {kind} {value}")
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
             given = [one.get(name, "") for one in bundle.iter(tag)]
             for value in sorted({value for value in given if value and given.count(value) > 1}):
-                yield f"cib: {bundle.get('id')} has {name}={value} twice"
+                yield Doubtful(f"cib: {bundle.get('id')} has {name}={value} twice")
 
 
 def path_outside_its_mount(setup: Setup) -> Iterator[str]:
@@ -141,15 +145,16 @@ def export_wrong(setup: Setup) -> Iterator[str]:
     for number, first, other in shared((one.values.get("fsid", ""), one.id) for one in exports):
         if number and place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
             yield f"cib: {place[first]} and {place[other]} have fsid={number}"
-    yield from (f"cib: {first} and {other} both export {what}" for what, first, other in shared(clients))
+    yield from (Doubtful(f"cib: {first} and {other} both export {what}") for what, first, other in shared(clients))
     words = [(one.id, word) for one in exports for word in re.split(r"[,\s]+", one.values.get("options", ""))]
     known = {"", *options_of("exports")}
-    yield from (f"cib: {name} has the option {word}" for name, word in words if word.partition("=")[0] not in known)
+    strange = ((name, word) for name, word in words if word.partition("=")[0] not in known)
+    yield from (Doubtful(f"cib: {name} has the option {word}") for name, word in strange)
     roots = tuple(f"{place[one.id]}/" for one in exports if one.values.get("fsid") not in ("0", "root"))
     for one in setup.services:
         state = one.values.get("nfs_shared_infodir", "").rstrip("/")
         if state and f"{state}/".startswith(roots):
-            yield f"cib: {one.id} keeps its state in {state}, which is exported"
+            yield Doubtful(f"cib: {one.id} keeps its state in {state}, which is exported")
 
 
 def _held(one: Primitive) -> Iterator[tuple[str, str]]:
@@ -181,16 +186,18 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
     opened = {places[one.id] for one in ports if one.values.get("action") == "unblock"}
     for one in ports:
         if one.values.get("action") == "block" and places[one.id] not in opened:
-            yield f"cib: {one.id} blocks {' '.join(places[one.id])}, and nothing unblocks it"
+            grade = Doubtful if any(place[0] == one.values.get("ip") for place in opened) else str
+            yield grade(f"cib: {one.id} blocks {' '.join(places[one.id])}, and nothing unblocks it")
     for members in setup.pacemaker.groups.values():
         for earlier, later in combinations(members, 2):
             if earlier.values.get("action") == "unblock" and later.agent not in ("portblock", "MailTo", "nfsnotify"):
-                yield f"cib: {earlier.id} unblocks before {later.id} has started"
+                yield Doubtful(f"cib: {earlier.id} unblocks before {later.id} has started")
     words = [word.rpartition(":") for one in setup.services for word in " ".join(one.values.values()).split()]
     for one in ports:
         own = {port for address, _, port in words if port.isdecimal() and address.strip("[]") == one.values.get("ip")}
         if own and not own & set(one.values.get("portno", "").split(",")):
-            yield f"cib: {one.id} blocks port {one.values.get('portno')}, but services use {', '.join(sorted(own))}"
+            text = f"blocks port {one.values.get('portno')}, but services use {', '.join(sorted(own))}"
+            yield Doubtful(f"cib: {one.id} {text}")
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
@@ -204,7 +211,7 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has target_iqn={iqn}"
         kinds = {part.values.get("implementation", "") for part in (one, targets.get(iqn, one))} - {""}
         if len(kinds) > 1:
-            yield f"cib: {one.id} and its target have the implementations {' and '.join(sorted(kinds))}"
+            yield Doubtful(f"cib: {one.id} and its target have the implementations {' and '.join(sorted(kinds))}")
 
 
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
@@ -212,7 +219,8 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for line in (line.partition("#")[0].split() for line in setup.texts.get("etc/fstab", "").splitlines()):
         if len(line) > 2 and _mounts_at_boot(line, owned):
-            yield f"fstab: {line[0]} on {line[1]}"
+            sure = line[2] not in ("gfs2", "ocfs2") and (line[2] == "lustre" or owned.takes(line[0], ""))
+            yield (str if sure else Doubtful)(f"fstab: {line[0]} on {line[1]}")
     for name, text in setup.units.items():
         given = dict(re.findall(r"(?m)^\s*(What|Where)\s*=\s*(\S+)", text))
         starts = bool(given) and (name in enabled or "WantedBy" in text)
@@ -247,7 +255,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
         what, pools = (", ".join(sorted(names)) for names in (servers, owned.pools))
         yield f"systemd: {what} starts at boot, but the cluster moves the pool {pools}"
     imported = re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))
-    yield from (f"default/zfs: ZFS_POOL_IMPORT={pool}" for pool in sorted(owned.pools & set(imported)))
+    yield from (Certain(f"default/zfs: ZFS_POOL_IMPORT={pool}") for pool in sorted(owned.pools & set(imported)))
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:
@@ -255,4 +263,6 @@ def command_against_the_cluster(setup: Setup) -> Iterator[str]:
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):
-            yield f"{command.file.removeprefix('etc/')}: {command.text[:90]}"
+            boot = command.file.endswith(("rc.local", "boot.local", "after.local"))
+            grade = Certain if boot and command.words[0] in ("mount", "zpool") else str
+            yield grade(f"{command.file.removeprefix('etc/')}: {command.text[:90]}")

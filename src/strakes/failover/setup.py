@@ -96,6 +96,11 @@ class Setup:
         return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in self.services)
 
     @property
+    def keeps_data(self) -> bool:
+        """Return whether data are damaged if two nodes run the same service."""
+        return any(one.keeps_data or one.agent == "redis" for one in self.services)
+
+    @property
     def writes_on_both_nodes(self) -> bool:
         """Return whether several nodes may write to one disk: with a cluster file system, or to migrate a machine."""
         return self.mounts_on_both_nodes or any(one.agent in ("VirtualDomain", "Xen") for one in self.services)

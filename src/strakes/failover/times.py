@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 
 from strakes.failover.blocks import Block
 from strakes.failover.cib_values import is_true, read_table, seconds
-from strakes.failover.facts import RELATIONS
+from strakes.failover.facts import RELATIONS, Certain
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
 from strakes.failover.rules_nodes import settings_of_nodes
@@ -310,7 +310,7 @@ def amounts_of(setup: Setup) -> Amounts:
 
 
 _LIMIT = re.compile(
-    r"(?P<left>[a-z_-]+) (?P<relation>[<>]=?) (?:(?P<plus>[\d.]+)|"
+    r"(?P<error>error: )?(?P<left>[a-z_-]+) (?P<relation>[<>]=?) (?:(?P<plus>[\d.]+)|"
     r"(?:(?P<times>[\d.]+) x )?(?P<right>[a-z_-]+)(?: \+ (?P<more>[\d.]+))?)(?: before (?P<before>[\d.]+))?"
 )
 _IN_WORDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
@@ -326,6 +326,7 @@ class Limit:
     plus: float = 0.0
     times: float = 1.0
     before: tuple[int, ...] = ()  # release of Pacemaker from which this limit no longer applies
+    certain: bool = False
 
 
 def read_limit(text: str) -> Limit:
@@ -334,14 +335,15 @@ def read_limit(text: str) -> Limit:
     assert part, text
     before = tuple(map(int, part["before"].split("."))) if part["before"] else ()
     plus = float(part["plus"] or part["more"] or 0)
-    return Limit(part["left"], part["relation"], part["right"] or "", plus, float(part["times"] or 1), before)
+    factor = float(part["times"] or 1)
+    return Limit(part["left"], part["relation"], part["right"] or "", plus, factor, before, bool(part["error"]))
 
 
 def broken(limits: tuple[Limit, ...], setup: Setup) -> Iterator[str]:
     """Find times that violate one of the limits."""
     for limit in limits:
         if not limit.before or _version(setup) < limit.before:
-            yield from _violations(_amounts(setup), limit)
+            yield from map(Certain if limit.certain else str, _violations(_amounts(setup), limit))
 
 
 _last: list[tuple[Setup, Amounts]] = []

@@ -18,9 +18,8 @@ from strakes.base.errors import BadInputError
 from strakes.failover.behaviour import Behaviour
 from strakes.failover.crm_text import read_crm
 from strakes.failover.plan import write_plan
-from strakes.failover.policy_engine import PolicyEngine
+from strakes.failover.policy_engine import PolicyEngine, started
 from strakes.failover.setup import Setup
-from strakes.failover.simulation import started
 
 EXAMPLES = {
     "tianhe2": ROOT / "examples" / "tianhe2.toml",

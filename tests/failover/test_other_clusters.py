@@ -14,10 +14,9 @@ from failover.clusters import need
 from failover.rule_example import setup_of_example
 from strakes.failover.check import check
 from strakes.failover.model import model_of
-from strakes.failover.policy_engine import PolicyEngine
+from strakes.failover.policy_engine import PolicyEngine, idle_resources
 from strakes.failover.rehearse import rehearse
 from strakes.failover.setup import read_plan
-from strakes.failover.simulation import idle_resources
 from strakes.failover.validators import verdicts
 
 CASES = Path(__file__).parent / "cases"

@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.failover import policy_engine, simulation
+from strakes.failover import policy_engine
 from strakes.failover.check import check
 from strakes.failover.cib import Cib
 from strakes.failover.description import read_description
 from strakes.failover.plan import plan_files
-from strakes.failover.rehearsal_room import Room, RoomPart, Scene, parts_of
+from strakes.failover.rehearsal_room import Room, RoomPart, Scene, Wiring, parts_of
 from strakes.failover.rehearsal_story import Story
-from strakes.failover.rehearsal_wiring import Wiring
 from strakes.failover.rehearse import rehearse
 from strakes.failover.setup import read_plan, setup_of
 from strakes.targets.command import CommandTimeout, Completed, run
@@ -315,9 +314,9 @@ def test_simulations_that_time_out_are_counted_and_the_others_are_used(
         return run(argv, timeout_s)
 
     monkeypatch.setattr(policy_engine, "run", slow)
-    monkeypatch.setattr(simulation, "_LIMIT_S", 300.0)
+    monkeypatch.setattr(policy_engine, "_LIMIT_S", 300.0)
     setup = read_plan(planned("nfs", tmp_path))
-    behaviour = simulation.behaviour_of(setup)
+    behaviour = policy_engine.behaviour_of(setup)
     assert behaviour is not None and behaviour.unanswered == 1
     assert set(behaviour.without) == {"nfs2"} and "mount-home" in behaviour.failed
     said = [one for one in check(setup).verdicts if one.program == "crm_simulate"]

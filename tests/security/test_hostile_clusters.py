@@ -17,14 +17,14 @@ import pytest
 from failover.clusters import need
 from strakes.base.errors import BadInputError
 from strakes.failover import check as checking
-from strakes.failover import known_options, limits, policy_engine, rehearse, simulation
+from strakes.failover import known_options, limits, policy_engine, rehearse
 from strakes.failover.blocks import Block, read_corosync, read_drbd, rewritten_drbd
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.policy_engine import behaviour_of
 from strakes.failover.rule import findings
 from strakes.failover.rules_nodes import multipath_disk_missing
 from strakes.failover.setup import LIVE, Setup, read_plan, setup_of
-from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import confined, verdicts, without_files
 from strakes.targets.command import run
 
@@ -235,7 +235,7 @@ def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
 def test_a_policy_engine_that_answers_too_late_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = plan(tmp_path, cib())
     monkeypatch.setattr(policy_engine, "installed", lambda program: True)
-    monkeypatch.setattr(simulation, "_LIMIT_S", 0.0)
+    monkeypatch.setattr(policy_engine, "_LIMIT_S", 0.0)
     monkeypatch.setattr(checking, "verdicts", lambda setup: ())
     (told,) = checking.check(setup).verdicts
     assert (told.program, told.state) == ("crm_simulate", "unable") and "within 0 s" in told.text

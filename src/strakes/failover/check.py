@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from strakes.failover.limits import little_enough
+from strakes.failover.policy_engine import behaviour_of
 from strakes.failover.rule import RuleFinding, all_rules, findings
 from strakes.failover.setup import Setup
-from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import ValidatorVerdict, verdicts
 from strakes.targets.command import CommandTimeout
 

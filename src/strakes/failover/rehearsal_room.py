@@ -1,16 +1,172 @@
-"""Model of the hardware: which nodes have power and reach each other. A part works or fails completely."""
+"""Hardware of a cluster, its links and fencing devices, and how long the phases of a fail-over take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from strakes.failover import rules_fencing_devices as fencing
 from strakes.failover.cib_values import read_table
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
+from strakes.failover.model import Service
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rehearsal_engine import ClusterState
-from strakes.failover.rehearsal_times import NO_WAIT, Span
-from strakes.failover.rehearsal_wiring import Cut, Wiring
+from strakes.failover.rules_fencing_devices import devices_for
+from strakes.failover.setup import Setup, links_of, name_of, nodes_of
+from strakes.failover.times import amounts_of
+
+# Assumed minimum times in seconds for a power-off and for the start of a resource.
+_POWER_OFF_S, _AGENT_S = 1.0, 0.1
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Lower and upper bound of a time in seconds."""
+
+    least_s: float = 0.0
+    most_s: float = 0.0
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.least_s + other.least_s, self.most_s + other.most_s)
+
+    @property
+    def text(self) -> str:
+        """Return the bounds in words, such as "2 s to 3 min". If the upper bound is 0, return an empty text."""
+        return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
+
+
+NO_WAIT = Span()
+
+
+def _rough(value_s: float) -> str:
+    return f"{value_s:.0f} s" if value_s < 120 else f"{value_s / 60:.0f} min"
+
+
+@dataclass(frozen=True)
+class Times:
+    """Durations of the phases of a fail-over. ``looks_s``: resource -> time until a monitor notices its failure."""
+
+    silence: Span
+    delays_s: dict[str, float]
+    power_off: Span
+    starts: dict[str, Span]
+    stops: dict[str, Span]
+    looks_s: dict[str, float]
+    watch: Span
+
+    @classmethod
+    def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
+        """Return the times in the configuration files. ``services``: target -> service."""
+        cib = setup.pacemaker
+        first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
+        levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
+        watchers = filter(watches_network, cib.primitives)
+        return cls(
+            silence=Span(first["token"], first["token"] + first["consensus"] + 2.0),
+            delays_s={
+                node: max((cib.delay_s(device, node) for device in devices_for(cib, node)), default=0.0)
+                for node in setup.node_names
+            },
+            power_off=Span(_POWER_OFF_S, first["fencing-limit"] * levels),
+            starts={name: _operations(own.members, "start") for name, own in services.items()},
+            stops={name: _operations(own.members, "stop") for name, own in services.items()},
+            looks_s={service.id: _interval_s(service) + service.timeout_s("monitor") for service in cib.primitives},
+            watch=Span(0.0, max((_interval_s(one) + one.timeout_s("monitor") + 10.0 for one in watchers), default=0.0)),
+        )
+
+    def fencing(self, node: str) -> Span:
+        """Return the bounds of the time to fence a node, without random delays."""
+        delay_s = self.delays_s.get(node, 0.0)
+        return Span(delay_s, delay_s) + self.power_off
+
+    def start(self, targets: Iterable[str], *, stop: bool = False) -> Span:
+        """Return the bounds of the start time of the slowest target; with ``stop``, after the slowest stop."""
+        names = list(targets)
+        slowest = max((self.starts.get(name, NO_WAIT) for name in names), default=NO_WAIT)
+        return slowest + max((self.stops.get(name, NO_WAIT) for name in names if stop), default=NO_WAIT)
+
+
+def watches_network(service: Primitive) -> bool:
+    """Return whether a resource monitors a network and stores the result in a node attribute, as ping does."""
+    return bool(service.watched_attribute) and service.agent != "healthLUSTRE"
+
+
+def _operations(members: Iterable[Primitive], name: str) -> Span:
+    limits = [member.timeout_s(name) for member in members]
+    return Span(_AGENT_S * len(limits), sum(limits))
+
+
+def _interval_s(service: Primitive) -> float:
+    return max((one.interval_s for one in service.operations if one.name == "monitor"), default=0.0)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The effect of a fencing device. Kind ``lost``: unknown address. Kind ``surely``: the device never fails."""
+
+    device: str
+    kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
+    node: str = ""  # node that loses power
+    feed: str = ""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Heartbeat links and fencing devices. ``links``: names of networks whose links connect all nodes."""
+
+    links: tuple[str, ...]
+    quorum_host: str
+    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]  # node -> fencing levels, each with all its devices
+
+    @classmethod
+    def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
+        """Return the links and devices in the configuration files, not those in cluster.toml."""
+        host = setup.corosync.one("quorum").one("device").one("net").get("host")
+        levels = {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes}
+        return cls(tuple(_links(setup, cluster)), host, levels)
+
+
+def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
+    network_of = {
+        (node.name, address): network for node in cluster.nodes for network, address in node.addresses.items()
+    }
+    nodes = nodes_of(setup)
+    if not any(map(name_of, nodes)):
+        yield from (network.name for network in cluster.heartbeats)
+    for number in links_of(nodes[0]) if nodes else ():
+        ends = {(name_of(node), links_of(node).get(number, "")) for node in nodes}
+        networks = {network_of.get(end, "") for end in ends}
+        if len(networks) == 1 and "" not in networks:
+            yield networks.pop()
+
+
+def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
+    # fence_kdump succeeds only for a node that dumps its memory.
+    useful = (device for device in fencing.devices_for(setup.pacemaker, node) if device.agent != "fence_kdump")
+    devices = {device.id: device for device in useful}
+    named = setup.pacemaker.levels_of(node)
+    levels = [level for level in named if set(level) <= devices.keys()] if named else [(name,) for name in devices]
+    yield from (tuple(_cut(cluster, devices[name], node) for name in level) for level in levels)
+    if not named and fencing.watchdog_fences(setup):
+        yield (Cut("watchdog", "surely", node),)
+
+
+def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
+    address, port = fencing.address_of(device), device.values.get("ipport", "")
+    if fencing.pretends_because(device):
+        return Cut(device.id, "pretends")
+    if fencing.is_bmc(device):
+        owners = [one.name for one in cluster.nodes if one.bmc.address == address]
+        owners = [name for name in owners if port in ("", str(cluster.node(name).bmc.port))]
+        if node in owners and any(fencing.place_of_power(device, node)[2:]):
+            owners = [node]
+        return Cut(device.id, "bmc", owners[0]) if owners else Cut(device.id, "lost")
+    if fencing.is_outlet(device):
+        plugs = [(one.name, pdu) for one in cluster.nodes for pdu in one.pdus if pdu.address == address]
+        cut = [(name, pdu.feed) for name, pdu in plugs if pdu.outlet == fencing.plug_of(device, node)]
+        return Cut(device.id, "outlet", *cut[0]) if cut else Cut(device.id, "lost")
+    return Cut(device.id, "surely", node)
 
 
 @dataclass(frozen=True)

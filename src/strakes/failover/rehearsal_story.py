@@ -12,9 +12,21 @@ from strakes.failover.cluster import Node
 from strakes.failover.model import model_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rehearsal_engine import Event, FailureEngine
-from strakes.failover.rehearsal_room import WORST, Ending, ReportedPowerOff, Room, RoomPart, Scene, Step, World
-from strakes.failover.rehearsal_times import NO_WAIT, Span, Times, watches_network
-from strakes.failover.rehearsal_wiring import Wiring
+from strakes.failover.rehearsal_room import (
+    NO_WAIT,
+    WORST,
+    Ending,
+    ReportedPowerOff,
+    Room,
+    RoomPart,
+    Scene,
+    Span,
+    Step,
+    Times,
+    Wiring,
+    World,
+    watches_network,
+)
 from strakes.failover.rules_fencing_devices import decides_by_priority, delays_of
 from strakes.failover.setup import Setup, name_of, nodes_of
 from strakes.failover.times import fence_peer_s

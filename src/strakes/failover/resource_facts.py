@@ -13,8 +13,7 @@ from strakes.failover.cluster import is_address
 from strakes.failover.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.known_options import advised_times, options_of, slip
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
-from strakes.failover.rules_commands import enabled_units
-from strakes.failover.rules_possessions import units_of, volume_named
+from strakes.failover.rules_possessions import enabled_units, units_of, volume_named
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from strakes.base.foreign_text import is_secret, without_secrets
-from strakes.failover import behaviour_facts, cluster_facts, resource_facts
+from strakes.failover import cluster_facts, resource_facts
 from strakes.failover import rules_constraints as constraints
 from strakes.failover import rules_lustre as lustre
 from strakes.failover import rules_nodes as nodes
@@ -47,9 +47,9 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "ticket": (constraints.tickets, "pacemaker"),
     "replicated resource": (cluster_facts.replicated_resources, "drbd"),
     "Lustre target": (lustre.targets, "lustre"),
-    "simulated service": (behaviour_facts.simulated_services, "pacemaker", "behaviour"),
-    "simulated need": (behaviour_facts.needs, "pacemaker", "behaviour"),
-    "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
+    "simulated service": (cluster_facts.simulated_services, "pacemaker", "behaviour"),
+    "simulated need": (cluster_facts.needs, "pacemaker", "behaviour"),
+    "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
 # Severity of a case of a rule -> class of its places. Without one, a place has the severity of the rule.

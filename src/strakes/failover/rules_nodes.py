@@ -9,8 +9,7 @@ from itertools import pairwise
 
 from strakes.failover.cib_values import read_table
 from strakes.failover.facts import Doubtful, Thing, facts, shared, yes
-from strakes.failover.rules_commands import commands_run
-from strakes.failover.rules_possessions import volume_named
+from strakes.failover.rules_possessions import commands_run, volume_named
 from strakes.failover.setup import Setup, files_of_nodes
 
 

@@ -1,11 +1,15 @@
-"""Disks, directories, pools, addresses and systemd units that the cluster controls."""
+"""What the cluster controls (disks, pools, units), what needs what, and the commands that a node runs automatically."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import dropwhile
 
+from strakes.failover.cib import Cib
 from strakes.failover.cib_values import read_table
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
@@ -102,3 +106,151 @@ def possessions_of(setup: Setup) -> Possessions:
         bool(setup.drbd),
         any(one.agent in ("exportfs", "nfsserver") for one in services),
     )
+
+
+_UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
+_LINK = re.compile(r"\.(wants|requires)/")
+# Words that may precede the name of a program, such as nice -n 19 and timeout 60s.
+_BEFORE = re.compile(
+    r"(\S*/)?(if|then|do|else|while|until|time|exec|sudo|nohup|!|\{|\(|nice|ionice|setsid|chrt|timeout|flock|stdbuf|env)|"
+    r"\w+=.*|-.*|\d.*|/(run|var|tmp)/.*"
+)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command. ``file``: file with the command. ``words``: name of the program, and arguments."""
+
+    file: str
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the command in one line."""
+        return " ".join(self.words)
+
+
+def enabled_units(setup: Setup) -> set[str]:
+    """Return the names of the systemd units that start at boot. A SysV init script is listed as a unit."""
+    found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
+    for name in setup.texts if not found else ():
+        if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
+            found.add(f"{old[1]}.service")
+    timers = {name for name in found if name.endswith(".timer")}
+    timers |= {name for name, text in setup.units.items() if _starts_itself(name, text, ".timer")}
+    return found | {f"{name.removesuffix('.timer')}.service" for name in timers}
+
+
+def _starts_itself(name: str, text: str, kind: str) -> bool:
+    return "/" not in name and name.endswith(kind) and bool(re.search(r"(?m)^\s*(WantedBy|RequiredBy)\s*=\s*\S", text))
+
+
+def commands_run(setup: Setup) -> Iterator[Command]:
+    """Yield the commands that a node runs automatically, and the commands in Lustre scripts."""
+    enabled = enabled_units(setup)
+    for file, text in setup.texts.items():
+        unit = _UNIT.fullmatch(file)
+        is_idle = unit and not unit[2] and unit[1] not in enabled and not _starts_itself(unit[1], text, ".service")
+        if is_idle or (file.startswith("etc/systemd/") and not unit):
+            continue
+        for pattern, inside in read_table("options/command_files").items():
+            for part in re.findall(inside, re.sub(r"\\\n", " ", text)) if re.fullmatch(pattern, file) else ():
+                for line in part.splitlines():
+                    yield from _of_line(file, line)
+
+
+def _of_line(file: str, line: str) -> Iterator[Command]:
+    words: list[str] = []
+    for token in _tokens(line):
+        if not set(token) <= set(";&|"):
+            words.append(token)
+            continue
+        words = list(dropwhile(_BEFORE.fullmatch, words))
+        program = words[0].rpartition("/")[2] if words else ""
+        if program in ("sh", "bash") and "-c" in words[1:-1]:
+            yield from _of_line(file, words[words.index("-c", 1) + 1])
+        elif program:
+            yield Command(file, (program, *words[1:]))
+        words = []
+
+
+@lru_cache(maxsize=4096)
+def _tokens(line: str) -> tuple[str, ...]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    try:
+        return (*lexer, ";")
+    except ValueError:
+        return ()
+
+
+_LOCKED = ("gfs2", "ocfs2")
+
+
+def provided_by(one: Primitive) -> tuple[str, ...]:
+    """Return the beginnings of the paths that a resource provides, such as ``/dev/GROUP/`` for LVM."""
+    values = one.values
+    pool = values.get("pool", "") if "zfs" in one.agent.lower() or one.agent == "zpool" else ""
+    if pool:
+        return f"{pool}/", f"/{pool}/", f"/dev/zvol/{pool}/"
+    if one.agent in ("LVM-activate", "LVM"):
+        group, volume = values.get("vgname") or values.get("volgrpname", ""), values.get("lvname", "")
+        return (f"/dev/{group}/{volume}/" if volume else f"/dev/{group}/",) if group else ()
+    if one.agent == "crypt" and values.get("crypt_dev"):
+        return (f"/dev/mapper/{values['crypt_dev']}/",)
+    array = values.get("md_dev") or values.get("raiddev", "")
+    return (f"{array}/",) if array else (f"{one.mount_point}/",) if one.is_mount and one.mount_point else ()
+
+
+def _named(one: Primitive) -> Iterator[str]:
+    for name, value in one.values.items():
+        # A name without a slash may be a pool, or the name of anything else.
+        if "/" in value or name in ("device", "dataset", "pool", "target"):
+            yield f"{one_name(value.rstrip('/'))}/"
+    # A SAP instance is called SID_INSTANCE_HOST.
+    yield "/usr/sap/{}/{}/".format(*[*one.values.get("InstanceName", "").split("_"), "", ""][:2])
+
+
+def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
+    """Yield (service, resource) pairs: the service uses a path that the resource provides."""
+    provided = [(one, given) for one in cib.services if (given := provided_by(one))]
+    for user in cib.services:
+        for base, beginnings in provided:
+            same = (user.is_mount and user.mount_point == base.mount_point != "") or provided_by(user) == beginnings
+            if user.id != base.id and not same and any(name.startswith(beginnings) for name in _named(user)):
+                yield user, base
+
+
+def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
+    """Yield (service, resource) pairs: the service needs the resource on its node."""
+    yield from users(cib)
+    by_agent: dict[str, list[Primitive]] = {}
+    for one in cib.services:
+        by_agent.setdefault(one.agent, []).append(one)
+    for one in cib.services:
+        locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") or one.agent in ("lvmlockd", "clvm")
+        if locked or (one.is_mount and one.values.get("fstype") in _LOCKED):
+            yield from ((one, manager) for manager in by_agent.get("controld", ())[:1])
+        if one.agent == "iSCSILogicalUnit":
+            targets = by_agent.get("iSCSITarget", ())
+            yield from ((one, base) for base in targets if base.values.get("iqn") == one.values.get("target_iqn"))
+        if one.agent == "exportfs":
+            servers = by_agent.get("nfsserver", ())
+            yield from ((one, base) for base in servers if base.group == one.group or cib.ties.starts_after(one, base))
+
+
+def clone_of(setup: Setup, device: str) -> str:
+    """Return the id of the clone of a DRBD device, or an empty text."""
+    clones = {one.values.get("drbd_resource", ""): one.clone for one in setup.services if one.is_drbd}
+    names = [resource.name for resource in setup.drbd if device in resource.devices]
+    return next((clones[name] for name in names if name in clones), "")
+
+
+def needed_with_role(setup: Setup) -> Iterator[tuple[Primitive, Primitive, str]]:
+    """Yield (service, resource, role): the service needs the resource in this role (empty: any role)."""
+    cib = setup.pacemaker
+    yield from ((user, base, "") for user, base in needs_of(cib))
+    for user in cib.services if setup.drbd else ():
+        clone = clone_of(setup, user.device) if user.uses_disk else ""
+        yield from ((user, base, "Promoted") for base in cib.services if clone and base.clone == clone)

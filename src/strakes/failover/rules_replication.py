@@ -11,7 +11,7 @@ from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Host, Resource
 from strakes.failover.resource_facts import ADDRESSES
-from strakes.failover.rules_stacks import clone_of
+from strakes.failover.rules_possessions import clone_of
 from strakes.failover.setup import Setup
 
 _DEVICE = re.compile(r"/dev/drbd(\d+|_[^/]+|/by-.+)")

@@ -14,9 +14,15 @@ from strakes.failover.facts import Certain, Doubtful, shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES, needs_one_node
-from strakes.failover.rules_commands import commands_run, enabled_units
-from strakes.failover.rules_possessions import Possessions, possessions_of
-from strakes.failover.rules_stacks import needs_of, provided_by, users
+from strakes.failover.rules_possessions import (
+    Possessions,
+    commands_run,
+    enabled_units,
+    needs_of,
+    possessions_of,
+    provided_by,
+    users,
+)
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")

@@ -22,8 +22,7 @@ from strakes.failover.cib import Cib
 from strakes.failover.description import read_description
 from strakes.failover.plan import plan_files
 from strakes.failover.rehearsal_room import Room, RoomPart, Scene, Wiring, parts_of
-from strakes.failover.rehearsal_story import Story
-from strakes.failover.rehearse import rehearse
+from strakes.failover.rehearse import Story, rehearse
 from strakes.failover.setup import read_plan, setup_of
 from strakes.targets.command import CommandTimeout, Completed, run
 

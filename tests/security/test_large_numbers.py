@@ -16,7 +16,7 @@ from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.toml_file import parse_toml
 from strakes.base.units import parse_bytes, parse_seconds
 from strakes.cli.main import run as strakes
-from strakes.failover.cib_values import score, seconds
+from strakes.failover.facts import score, seconds
 from strakes.interop.foreign import number, time_of
 from strakes.interop.formats import read_file
 from strakes.model.plan_toml import plan_from_toml

@@ -12,10 +12,17 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import is_secret
-from strakes.failover.cib_ties import Ties
-from strakes.failover.cib_values import TRUE, is_true, renamed, role_of, score, seconds
+from strakes.failover.facts import TRUE, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
-from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
+from strakes.failover.pacemaker_resources import (
+    DEFAULT_TIMEOUT_S,
+    Colocation,
+    Location,
+    Operation,
+    Order,
+    Primitive,
+    Ties,
+)
 
 # Version numbers that replace those of a CIB, because Pacemaker's tools refuse a CIB from a newer release.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"

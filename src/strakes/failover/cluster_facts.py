@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from functools import partial, reduce
 from xml.etree import ElementTree as Xml
 
-from strakes.failover.blocks import Block
+from strakes.failover.blocks import Block, Resource
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import is_true
-from strakes.failover.facts import Facts, Table, Thing, facts, yes
+from strakes.failover.facts import Facts, Table, Thing, facts, is_true, yes
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.replication import Resource
 from strakes.failover.resource_facts import ADDRESSES, needs_one_node
 from strakes.failover.rules_constraints import placed_by_agents
 from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences

@@ -10,7 +10,7 @@ from functools import cache
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import EnvironmentLacksError, nearest_word
-from strakes.failover.cib_values import read_table
+from strakes.failover.facts import read_table
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.targets.command import CommandTimeout, run
 

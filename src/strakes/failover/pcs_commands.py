@@ -134,6 +134,18 @@ def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
     yield from (monitor | other for other in others if "promote" in times)
 
 
+def _booth(builder: CibBuilder, words: list[str]) -> None:
+    _create(builder, ["booth-ip", "IPaddr2", f"ip={words[-1]}", "--group", "booth-group"])
+    _create(builder, ["booth-site", "booth-site", "--group", "booth-group"])
+
+
+def _ticket(builder: CibBuilder, words: list[str]) -> None:
+    read = read_words(words, ())
+    role = {"rsc-role": read.plain[1].capitalize()} if len(read.plain) > 2 else {}
+    given = {"ticket": read.plain[0], "rsc": read.plain[-1], **role, **read.settings}
+    builder.constraint("rsc_ticket", given.pop("id", ""), given)
+
+
 def _bundle(builder: CibBuilder, words: list[str]) -> None:
     # A bundle without a resource is represented by a clone of a Dummy resource.
     copies = [word.partition("=")[2] for word in words if re.match(r"(promoted-max|masters)=[1-9]", word)]
@@ -231,6 +243,8 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource create": _create,
     "resource group add": lambda to, words: to.group((own := _placed(words))[0][0], own[0][1:], {}, own[1]),
     "resource bundle create": _bundle,
+    "booth create": _booth,
+    "constraint ticket add": _ticket,
     "resource clone": _clone,
     "resource promotable": partial(_clone, promotable=True),
     "resource master": _master,

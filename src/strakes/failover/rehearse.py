@@ -3,18 +3,505 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
+from strakes.failover.cluster import Node
+from strakes.failover.facts import score
 from strakes.failover.model import model_of
-from strakes.failover.rehearsal_room import RoomPart, Scene, parts_of
-from strakes.failover.rehearsal_story import Story
-from strakes.failover.setup import Setup
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.policy_engine import Event, FailureEngine
+from strakes.failover.rehearsal_room import (
+    NO_WAIT,
+    WORST,
+    Ending,
+    ReportedPowerOff,
+    Room,
+    RoomPart,
+    Scene,
+    Span,
+    Step,
+    Times,
+    Wiring,
+    World,
+    parts_of,
+    watches_network,
+)
+from strakes.failover.rules_fencing_devices import decides_by_priority, delays_of
+from strakes.failover.setup import Setup, name_of, nodes_of
+from strakes.failover.times import fence_peer_s
 from strakes.targets.command import CommandTimeout
+
+_ON = ("1", "yes")
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The settings that determine how nodes react to a lost heartbeat."""
+
+    fencing: bool
+    two_node: bool
+    device: bool  # whether a quorum device votes
+    breaks_ties: bool
+    first: str  # node whose partition wins a tie of votes
+    frozen_without_peer: bool
+    frozen_s: float
+    delays_s: dict[str, tuple[float, float]]
+    by_priority: bool  # whether priorities decide a fencing race
+    waits_for_all: bool
+    names: tuple[str, ...]  # nodes with a vote
+    watchers: tuple[Primitive, ...]
+
+    @classmethod
+    def of(cls, setup: Setup) -> Policies:
+        """Return the settings in the configuration files of a cluster."""
+        cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
+        device = quorum.one("device").one("net")
+        names = setup.members
+        two_node = quorum.get("two_node") in _ON if setup.corosync else len(names) == 2
+        breaks_ties = quorum.get("auto_tie_breaker") in _ON
+        tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
+        enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
+        return cls(
+            fencing=enabled and (bool(cib.devices) or cib.watchdog_s != 0),
+            two_node=two_node,
+            device=bool(quorum.all("device")),
+            breaks_ties=breaks_ties,
+            first=_node_of(setup, tie or "lowest"),
+            frozen_without_peer=bool(setup.drbd)
+            and all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
+            frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
+            delays_s=delays_of(setup),
+            by_priority=decides_by_priority(setup),
+            # A Heartbeat node waits for the time initdead, and then starts even if it is alone.
+            waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
+            and cib.properties.get("no-quorum-policy") != "ignore"
+            and not setup.is_heartbeat,
+            names=names,
+            watchers=tuple(filter(watches_network, cib.primitives)),
+        )
+
+    def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
+        """Return whether the partition ``island`` has quorum among all partitions ``islands``."""
+        if self.two_node:
+            return True
+        # In a tie, the quorum device votes for the partition with its tie-breaker node.
+        seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
+        largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
+        votes = len(island) + (self.device and largest == island)
+        everybody = len(self.names) + self.device
+        if votes * 2 > everybody:
+            return True
+        return self.breaks_ties and votes * 2 == everybody and self.first in island
+
+    def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
+        """Return (attribute, node, value) for each node attribute that network monitoring sets."""
+        return frozenset(
+            (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
+            for watcher in self.watchers
+            for node in room.cluster.nodes
+            if node.name in self.names
+        )
+
+
+def _reached(room: Room, watcher: Primitive, node: str) -> int:
+    given = watcher.values.get("multiplier", "1")
+    factor = int(given) if given.isdecimal() else 1
+    interface = watcher.values.get("interface", "")
+    if watcher.agent == "ethmonitor":
+        networks = [network.name for network in room.cluster.networks if network.interface == interface]
+        up = all(room.on_network(node, name) for name in networks) if networks else room.reached_by_clients(node)
+        return factor * up
+    hosts = watcher.values.get("host_list", "").split()
+    return factor * sum(room.reaches(node, host.partition("@")[0]) for host in hosts)
+
+
+def _node_of(setup: Setup, tie_breaker: str) -> str:
+    ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
+    first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
+    if first.isdecimal():
+        return ids.get(int(first), "")
+    return ids[max(ids) if first == "highest" else min(ids)] if ids else ""
+
+
+class Story:
+    """Rehearses failures in one cluster."""
+
+    def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
+        model = model_of(setup)
+        self.setup, self.cluster, self.services = setup, model.cluster, model.services_by_target()
+        self.engine = FailureEngine(setup, self.services, directory, limit_s)
+        self.policies, self.times = Policies.of(setup), Times.of(setup, self.services)
+        room = Room(self.cluster, Wiring.of(setup, self.cluster))
+        state = self.engine.steady(self.policies.watched(room))
+        bound = [name for name, own in self.services.items() if all(map(setup.pacemaker.is_bound, own.parts))]
+        left = dict.fromkeys(bound, "it is bound to one node") if len(bound) < len(self.services) else {}
+        idle = [name for name, place in state.places.items() if not place]
+        left |= dict.fromkeys(idle, "it does not work completely even without a failure")
+        self.services = {name: own for name, own in self.services.items() if name not in left}
+        targets = tuple(one for one in self.cluster.targets if one.name not in left)
+        self.cluster = replace(self.cluster, targets=targets)
+        self.first = World(replace(room, cluster=self.cluster), state)
+        self.assumed = (*model.assumed, *(f"{name} is left out: {why}" for name, why in left.items()))
+
+    def play(self, failures: tuple[RoomPart, ...]) -> Scene:
+        """Return the result of failures in a row. The cluster reacts before the next failure."""
+        ordered = tuple(sorted(failures, key=lambda part: part.order))
+        world, steps = self.first, list[Step]()
+        for part in ordered:
+            world, step = self.fail(world, part)
+            steps.append(step)
+        said = [text for step in steps for text in step.said]
+        if world.unreachable:
+            said.append("clients reach no server over their network")
+        return Scene(
+            failures=ordered,
+            ending=ending(self.first, world, steps),
+            fenced=tuple(dict.fromkeys(node for step in steps for node in step.fenced)),
+            places=world.places,
+            said=tuple(dict.fromkeys(said)),
+            split_brain="; ".join(dict.fromkeys(step.split_brain for step in steps if step.split_brain)),
+            modelled=any(part.kind not in ("service", "stop", "node") for part in failures),
+            cuts_every_heartbeat=not world.room.heartbeat_works,
+            wait=max(steps, key=lambda step: step.wait.most_s).wait if steps else NO_WAIT,
+        )
+
+    def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """Apply a further failure and the cluster's reaction. Return the new state and the effects."""
+        world, step = self._failed(world, part)
+        # A copy becomes outdated if its node is off while the partner writes.
+        places = world.places
+        alone = {
+            (target.name, other)
+            for target in world.room.cluster.targets
+            if target.replicated and places[target.name]
+            for other in target.partners(places[target.name])
+        }
+        return replace(world, stale=world.stale | {copy for copy in alone if copy[1] in world.off}), step
+
+    def _failed(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        if part.kind == "cold":
+            return self._cold_start(world, part.name)
+        world = replace(world, room=world.room.without(part))
+        room = world.room
+        died = [node for node in room.cluster.nodes if node.name not in world.off and not room.alive(node)]
+        if died:
+            return self._died(world, died)
+        if part.kind in ("service", "stop"):
+            return self._service(world, part.name, stops=part.kind == "service")
+        if part.kind == "path":
+            return self._path(world, part)
+        if part.kind == "shelf":
+            return world, Step(said=(f"{part.name} has no second copy",))
+        if part.kind == "disk" and part.name not in world.off:
+            serves = world.state.places.get(part.target, "") == part.name
+            text = f"{part.target} {'continues with the disk of the other node' if serves else 'has no second copy'}"
+            return replace(world, stale=world.stale | {(part.target, part.name)}), Step(said=(text,))
+        return self._looked_around(world, part)
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """Return the ids of the resources whose failures are rehearsed."""
+        return tuple(one.id for own in self.services.values() for one in own.parts)
+
+    def _standing(self, world: World) -> list[Node]:
+        return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
+
+    def _event(self, world: World, **changes: object) -> Event:
+        diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
+        watched = self.policies.watched(world.room)
+        known = Event(stale=world.stale, quorum=world.quorum, diskless=diskless, watched=watched)
+        return replace(known, **changes)  # type: ignore[arg-type]
+
+    def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        standing = self._standing(world)
+        room = world.room
+        islands = room.islands(standing)
+        if len(islands) > 1 and not world.stuck:
+            return self._split(world, standing, islands)
+        world, old = self._grown_old(world, standing)
+        world, step = self._watched(world)
+        said = (*old, *step.said)
+        if part.kind in ("bmc", "outlets") or not all(room.power_off(node) for node in standing):
+            said += tuple(f"{node.name} could not be powered off now" for node in standing if not room.power_off(node))
+        return world, replace(step, said=said)
+
+    def _watched(self, world: World) -> tuple[World, Step]:
+        if world.stuck or self.policies.watched(world.room) == self.policies.watched(self.first.room):
+            return world, Step()
+        before = world.places
+        state = self.engine.after(world.state, self._event(world))
+        world = replace(world, state=state, off=world.off | set(state.fenced))
+        moved = [name for name, place in world.places.items() if place != before[name]]
+        wait = self.times.watch + self.times.start(moved, stop=True) if moved else NO_WAIT
+        return world, Step(fenced=state.fenced, wait=wait)
+
+    def _died(self, world: World, died: list[Node]) -> tuple[World, Step]:
+        names = frozenset(node.name for node in died)
+        world = replace(world, off=world.off | names)
+        standing, room = self._standing(world), world.room
+        if not standing:
+            return replace(world, stuck=True), Step(said=("no node is left",))
+        if world.stuck:
+            return world, Step(said=("a person must act because of an earlier failure",))
+        islands = room.islands(standing)
+        if len(islands) > 1:
+            return self._split(world, standing, islands)
+        sure = all(room.power_off(node) for node in died)
+        quorum = self.policies.has_quorum(room, islands[0], islands)
+        unfenceable = frozenset() if sure else names
+        state = self.engine.after(world.state, self._event(world, dead=names, quorum=quorum, unfenceable=unfenceable))
+        said = []
+        if not quorum:
+            said.append("the survivor has no quorum" if len(standing) == 1 else "the survivors have no quorum")
+        elif self.policies.fencing and not sure:
+            said.append(f"{', '.join(sorted(names))} may still be on: a person must confirm that it is off")
+        said += self._old_copies(world, {node.name for node in standing})
+        unproven = f"{', '.join(sorted(names))} is not powered off before its services are taken over"
+        hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
+        if sure and hit and self.policies.fencing:
+            said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
+            gone = replace(state, places=_without(state.places, hit), fenced=tuple(sorted(hit)))
+            return replace(world, state=gone, off=world.off | hit, stuck=True), Step(gone.fenced, tuple(said))
+        # The lock manager of GFS2 and OCFS2 grants no lock until the dead node is known to be off.
+        locked = self.policies.fencing and self.setup.mounts_on_both_nodes
+        paused = self.policies.fencing and not sure and self._waits_for_peer(world, names)
+        if paused:
+            said.append(f"DRBD stops writing until fence-peer gives up after {self.policies.frozen_s:g} s")
+        moved = [name for name, place in world.places.items() if not place]
+        wait = NO_WAIT
+        if sure and quorum and (moved or locked or self._waits_for_peer(world, names)):
+            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
+        elif paused:
+            wait = Span(0.0, self.policies.frozen_s)
+        frozen = world.frozen or (locked and not sure)
+        return replace(
+            world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused, frozen=frozen
+        ), Step(state.fenced, tuple(said), "" if self.policies.fencing else unproven, wait=wait)
+
+    def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
+        return self.policies.frozen_without_peer and any(
+            target.replicated and place and set(target.partners(place)) & gone
+            for target in world.room.cluster.targets
+            if (place := world.state.places.get(target.name, "")) not in world.off
+        )
+
+    def _old_copies(self, world: World, nodes: set[str]) -> list[str]:
+        return [
+            f"{target} on {node} is stale and not promoted" for target, node in sorted(world.stale) if node in nodes
+        ]
+
+    def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
+        room = world.room
+        apart = [
+            target
+            for target in room.cluster.targets
+            if target.replicated and not room.replication_works(target) and not set(target.nodes) & world.off
+        ]
+        if not self.policies.fencing:
+            disks = any(own.devices or own.pools for own in self.services.values())
+            text = "both partitions mount the same disks" if disks else "both partitions run the same services"
+            if self.setup.drbd:
+                text = "both partitions try to serve, but DRBD allows only one primary"
+            if apart:
+                text = "both partitions serve, each from its own DRBD copy"
+            return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
+        quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
+        if not quorate:
+            state = self.engine.after(world.state, self._event(world, quorum=False))
+            return replace(world, state=state, stuck=True, apart=True, quorum=False), Step(
+                said=("no partition has quorum",)
+            )
+        if len(quorate) > 1:
+            return self._race(world, standing, frozen=bool(apart))
+        losers = [node for node in standing if node.name not in quorate[0]]
+        if not all(map(room.power_off, losers)):
+            return self._held_up(world, losers, frozen=bool(apart))
+        return self._outvoted(world, quorate[0], losers)
+
+    def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
+        winners, told = self._winners(world, standing)
+        if len(winners) > 1:
+            off = frozenset(node.name for node in standing)
+            return replace(world, off=off, stuck=True), Step(tuple(sorted(off)), ("both nodes power each other off",))
+        if not winners:
+            return self._held_up(world, standing, frozen=frozen)
+        losers = [node for node in standing if node is not winners[0]]
+        world, step = self._outvoted(world, frozenset({winners[0].name}), losers)
+        return world, replace(step, said=(*told, *step.said))
+
+    def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
+        waits = frozen and self.policies.frozen_without_peer
+        locked = self.setup.mounts_on_both_nodes
+        if len(world.room.cluster.nodes) == 2:
+            text = "neither node can power the other off"
+        else:
+            text = f"{', '.join(node.name for node in losers)} cannot be powered off"
+        text += ": DRBD stops all writing until a person acts" if waits else ": locks wait until a person acts" * locked
+        if not self.policies.two_node:
+            off = {node.name for node in losers}
+            world = replace(world, state=replace(world.state, places=_without(world.state.places, off)))
+        return replace(world, stuck=True, apart=True, frozen=waits or locked), Step(said=(text,))
+
+    def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
+        names = frozenset(node.name for node in losers)
+        for loser in losers:
+            done = world.room.power_off(loser)
+            assert done is not None
+            if loser.name not in done.dead:
+                return self._pretended(world, winners, loser, done)
+        before = world.places
+        state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
+        world = replace(world, state=state, off=world.off | names, quorum=True)
+        moved = [name for name, place in world.places.items() if place != before[name]]
+        # DRBD with fencing resource-and-stonith suspends writes until its peer is known to be off.
+        frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
+        wait = NO_WAIT
+        if moved or frozen:
+            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
+        if not frozen:
+            wait = replace(wait, least_s=self.times.start(moved).least_s)
+        survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
+        return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
+
+    def _winners(self, world: World, standing: list[Node]) -> tuple[list[Node], tuple[str, ...]]:
+        room = world.room
+        able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
+        if len(able) < 2:
+            return able, ()
+        busy = [node for node in standing if node.name in self.first.state.places.values()]
+        one, other = (self._weight(node.name, world) for node in standing[:2])
+        if self.policies.by_priority and (one != other or len(busy) == 1):
+            return busy if one == other else [standing[0 if one > other else 1]], ()
+        first, second = (self.policies.delays_s.get(node.name, (0.0, math.inf)) for node in standing[:2])
+        if first == second and first[0] == first[1]:
+            return standing, ()
+        if first[0] >= second[1] or second[0] >= first[1]:
+            return [standing[0 if first[0] >= second[1] else 1]], ()
+        return ([node for node in standing if node not in busy] or able)[:1], ("either node may win, at random",)
+
+    def _weight(self, node: str, world: World) -> float:
+        here = [own for name, own in self.services.items() if world.state.places.get(name) == node]
+        # A promoted copy counts one more than its partner.
+        rows = [(score(part.meta.get("priority", "0")), part in own.copies) for own in here for part in own.parts]
+        return sum(float(priority != 0) if copied else priority for priority, copied in rows)
+
+    def _pretended(
+        self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
+    ) -> tuple[World, Step]:
+        said = [f"{done.device} reports that {loser.name} is off although it is on"]
+        off = world.off | done.dead
+        text = ""
+        if winners & done.dead:
+            said.append(f"the power of {', '.join(sorted(winners & done.dead))} is cut instead")
+            for name in winners:
+                back = world.room.power_off(world.room.cluster.node(name))
+                off |= back.dead if back else frozenset()
+        else:
+            text = f"{', '.join(sorted(winners))} takes over while {loser.name} still writes"
+        return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
+
+    def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
+        room = world.room
+        others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
+        gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
+        off = world.off | others
+        names, island = ", ".join(sorted(others)), frozenset({alone})
+        said = ""
+        if self.policies.waits_for_all:
+            said = f"{alone} waits for {names} (wait_for_all): a person must confirm that it is off"
+        elif not self.policies.has_quorum(room, island, [island]):
+            said = f"{alone} has no quorum"
+        if said:
+            return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
+        state = self.engine.after(world.state, self._event(world, dead=others))
+        said = f"{alone} powers off {names} and serves, possibly from the older copy"
+        return replace(world, state=state, off=off), Step(state.fenced, (said,))
+
+    def _service(self, world: World, name: str, *, stops: bool) -> tuple[World, Step]:
+        target = next(target for target, own in self.services.items() if name in (one.id for one in own.parts))
+        place = world.state.places.get(target, "")
+        if not place or place in world.off or world.apart:
+            gone = not place or place in world.off
+            return world, Step(said=(f"{name} does not run" if gone else "not all nodes reach each other any more",))
+        failing = frozenset({(name, place)})
+        node = next((one for one in world.room.cluster.nodes if one.name == place), None)
+        if node is None:
+            return world, Step(said=(f"{name} runs on the guest {place}, and failures there are not rehearsed",))
+        if self.setup.is_heartbeat:
+            state = replace(world.state, places={**world.state.places, target: ""})
+            return replace(world, state=state), Step(said=("Heartbeat does not monitor the resources in haresources",))
+        unfenceable = frozenset() if world.room.power_off(node) else frozenset({node.name})
+        state = self.engine.after(
+            world.state,
+            self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
+        )
+        unclean = sorted(set(state.unclean) - set(state.fenced))
+        said = (f"{', '.join(unclean)} cannot be powered off, so its services are not taken over",) if unclean else ()
+        done = world.room.power_off(node)
+        if place in state.fenced and done is not None and place not in done.dead:
+            others = frozenset(other.name for other in self._standing(world) if other.name != place)
+            return self._pretended(world, others, node, done)
+        wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.start([target], stop=True)
+        if state.fenced:
+            wait += max(map(self.times.fencing, state.fenced))
+        return replace(world, state=state, off=world.off | set(state.fenced), stuck=world.stuck or bool(unclean)), Step(
+            state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait
+        )
+
+    def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        place = world.state.places.get(part.target, "")
+        if place != part.name:
+            return world, Step(said=(f"{part.name} could not take over {part.target}",))
+        target = next(target for target in world.room.cluster.targets if target.name == part.target)
+        first = self.services[part.target].members[0]
+        told = "its node panics (failmode of the pool)" if target.pool else "the monitor of the mount must detect this"
+        world, step = self._service(world, first.id, stops=False)
+        return world, replace(step, said=(told, *step.said))
+
+    def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
+        alive = {node.name for node in standing}
+        stale = {
+            (target.name, node)
+            for target in world.room.cluster.targets
+            if target.replicated and set(target.nodes) <= alive and not world.room.replication_works(target)
+            for node in target.nodes
+            if node != world.state.places.get(target.name, "")
+        }
+        if stale <= world.stale:
+            return world, ()
+        said = ("the standby's copy becomes outdated; it is not promoted before it is synchronised again",)
+        return replace(world, stale=world.stale | stale), said
+
+
+def ending(first: World, last: World, steps: list[Step]) -> Ending:
+    """Return the worst effect of the failures on clients."""
+    before, after = first.places, last.places
+    endings: list[Ending] = ["nothing"]
+    if last.unreachable:
+        endings.append("unreachable")
+    if not all(after.values()):
+        endings.append("outage")
+    elif last.paused:
+        endings.append("pause")
+    elif last.frozen:
+        endings.append("hangs")
+    if any(after[name] and after[name] != before[name] for name in after):
+        endings.append("take-over")
+    if any(step.restarted for step in steps):
+        endings.append("restart")
+    return max(endings, key=WORST.index)
+
+
+def _without(places: dict[str, str], nodes: set[str]) -> dict[str, str]:
+    return {name: "" if place in nodes else place for name, place in places.items()}
+
 
 # Time limits in seconds for all simulations, without and with pairs of failures.
 _MOST_S, _MOST_OF_PAIRS_S = 45.0, 1800.0

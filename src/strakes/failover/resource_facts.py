@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from strakes.failover import rules_fencing_devices as power
-from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.cluster import is_address
-from strakes.failover.facts import Facts, Table, Thing, facts, yes
+from strakes.failover.facts import Facts, Table, Thing, facts, is_true, seconds, yes
 from strakes.failover.known_options import advised_times, options_of, slip
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules_possessions import enabled_units, units_of, volume_named
@@ -271,6 +270,9 @@ def _contradiction(setup: Setup, one: Primitive) -> Iterator[str]:
             yield f"InstanceNumber is {number}, and {other.values['InstanceNumber']} in {other.id}"
         if alike and (one.agent, other.agent) == ("SAPHana", "SAPHanaFilesystem"):
             yield f"the package of {other.id} needs SAPHanaController"
+    sids = {other.values.get("SID") for other in setup.services if other.agent == "SAPHanaTopology"}
+    if one.agent in ("SAPHana", "SAPHanaController") and sids and sid not in sids:
+        yield f"SID is {sid}, and no SAPHanaTopology has it"
     instances = [other.values.get("InstanceName") for other in setup.services if other.agent == "SAPInstance"]
     if one.agent == "SAPStartSrv" and instances and name not in instances:
         yield f"no SAPInstance has InstanceName={name}"

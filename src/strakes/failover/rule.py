@@ -14,8 +14,7 @@ from strakes.failover import cluster_facts, resource_facts
 from strakes.failover import rules_constraints as constraints
 from strakes.failover import rules_lustre as lustre
 from strakes.failover import rules_nodes as nodes
-from strakes.failover.cib_values import read_table
-from strakes.failover.facts import Certain, Doubtful, Thing, holds
+from strakes.failover.facts import Certain, Doubtful, Thing, holds, read_table
 from strakes.failover.setup import Setup, views_of_nodes
 from strakes.failover.times import broken, read_limit
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import is_true, score
-from strakes.failover.facts import Thing, facts, yes
+from strakes.failover.facts import Thing, facts, is_true, score, yes
 from strakes.failover.pacemaker_resources import WATCHERS, Colocation, Order, Primitive
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.setup import Setup
@@ -110,7 +109,11 @@ def orders(setup: Setup) -> Iterator[Thing]:
 def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
     if against:
         yield f"starts {one.first} before {one.then}, but places {one.first} on the node of {one.then}"
-    ends = [[part.values for part in cib.ties.members(name)] for name in (one.first, one.then)]
+    first, then = (cib.ties.members(name) for name in (one.first, one.then))
+    binds = one.mandatory and first and then and all("haproxy" in part.agent for part in first)
+    if binds and all(part.agent in ADDRESSES for part in then):
+        yield f"starts {one.first} before the address {one.then}, to which it binds"
+    ends = [[part.values for part in parts] for parts in (first, then)]
     names = [[values["InstanceName"] for values in end if "InstanceName" in values] for end in ends]
     replicates = [any("_ERS" in name for name in end) for end in names]
     # With a second order "start ASCS then stop ERS", the ERS stops last.
@@ -150,9 +153,13 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         yield Thing(f"cib: {tie.id}", facts(deduced))
 
 
+# Services of the kernel, which must run before a service on the same node starts.
+_OF_KERNEL = re.compile("kernel|nfsserver|nfs-(kernel-)?server|iscsi|controld|lvmlockd")
+
+
 def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> Iterator[str]:
     (near, _), (far, _) = tie.resources
-    copies = () if tie.resources[1][1] == "Promoted" else other
+    copies = [] if tie.resources[1][1] == "Promoted" else [one for one in other if not _OF_KERNEL.search(one.agent)]
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
     if single and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs):
@@ -171,12 +178,17 @@ def tickets(setup: Setup) -> Iterator[Thing]:
     for text in files:
         pairs = re.findall(r"""(?m)^\s*([\w-]+)\s*=\s*["']?([^"'#\n]*)""", text)
         known |= {value: pairs for key, value in pairs if key == "ticket"}
-    for name in dict.fromkeys(one.get("ticket", "") for one in setup.pacemaker.constraints("rsc_ticket")):
+    groups = [setup.pacemaker.groups.get(one.group, ()) for one in setup.services if one.agent.startswith("booth")]
+    own = {one.values.get("ip", "") for group in groups for one in group} - {""}
+    for one in setup.pacemaker.constraints("rsc_ticket"):
+        name = one.get("ticket", "")
         pairs = known.get(name, [])
         deduced = {
             "is in a file of booth": yes(pairs),
             "members": str(sum(key in ("site", "arbitrator") for key, _ in pairs)) if pairs else "",
             "authfile": dict(pairs).get("authfile", ""),
+            "loss-policy": one.get("loss-policy", ""),
+            "addresses of no site": sorted(own - {value.strip() for _, value in pairs}) if pairs else (),
         }
         yield Thing(f"cib: ticket {name}", facts(deduced))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover import rules_fencing_devices as power
-from strakes.failover.facts import Doubtful, shared
+from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
@@ -30,8 +30,7 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
         for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
             named = [name for name in setup.node_names if re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", plug)]
             if node in setup.pacemaker.members_of_corosync and named and node not in named:
-                grade = str if plug in named else Doubtful
-                yield grade(f"cib: {device.id} is for {node}, but cuts the power of {plug}")
+                yield graded(plug in named, f"cib: {device.id} is for {node}, but cuts the power of {plug}")
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
@@ -73,8 +72,8 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
         for victim in cib.fences(device) if known else ():
             others = set(setup.node_names) - {victim}
             if others and others <= banned:
-                grade = str if len(power.devices_for(cib, victim)) == 1 else Doubtful
-                yield grade(f"cib: {device.id} may run only on {victim}, the node that it powers off")
+                text = f"cib: {device.id} may run only on {victim}, the node that it powers off"
+                yield graded(len(power.devices_for(cib, victim)) == 1, text)
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.facts import is_true, seconds
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup, nodes_of

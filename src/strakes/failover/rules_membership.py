@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from strakes.failover.blocks import Block
+from strakes.failover.blocks import Block, Resource
 from strakes.failover.cluster import is_address, read_address
-from strakes.failover.facts import Doubtful, shared
-from strakes.failover.replication import Resource
+from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of
 from strakes.failover.setup import LINKS, Setup, hosts_of, links_of, name_of, nodes_of
@@ -82,7 +81,7 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     totem = setup.corosync.one("totem")
     if "" in ids and totem.get("transport", "knet") == "knet" and not totem.one("interface").get("bindnetaddr"):
-        yield (str if "transport" in dict(totem.settings) else Doubtful)("corosync.conf: a node has no nodeid")
+        yield graded(totem.get("transport"), "corosync.conf: a node has no nodeid")
     if "0" in ids:
         yield "corosync.conf: nodeid 0 is reserved"
     for identity in sorted({identity for identity in ids if identity and ids.count(identity) > 1}):
@@ -161,8 +160,8 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
     if votes is None:
         yield f"corosync.conf: device has algorithm {algorithm}"
     elif device.get("votes", votes) != votes:
-        grade = Doubtful if algorithm == "lms" else str
-        yield grade(f"corosync.conf: device has votes: {device.get('votes')}; {algorithm} needs {votes}")
+        text = f"corosync.conf: device has votes: {device.get('votes')}; {algorithm} needs {votes}"
+        yield graded(algorithm != "lms", text)
 
 
 def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import dropwhile
 
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import read_table
+from strakes.failover.facts import read_table
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup

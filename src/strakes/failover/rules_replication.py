@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from strakes.failover.blocks import Host, Resource
 from strakes.failover.cib import Cib
-from strakes.failover.facts import Doubtful, shared
+from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.replication import Host, Resource
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_possessions import clone_of
 from strakes.failover.setup import Setup
@@ -45,8 +45,8 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
-            grade = str if any(one.is_drbd for one in setup.services) else Doubtful
-            yield grade(f"cib: {mount.id} uses {mount.device}, which nothing promotes")
+            managed = any(one.is_drbd for one in setup.services)
+            yield graded(managed, f"cib: {mount.id} uses {mount.device}, which nothing promotes")
         for resource in setup.drbd:
             given = [{device for device, _, _ in host.volumes.values()} or {""} for host in resource.hosts]
             if any(mount.device in devices for devices in given) and not all(mount.device in each for each in given):
@@ -72,8 +72,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
         ends = [one.resources for one in setup.pacemaker.colocations if one.score > 0]
         loosely = any(near in names and far == (clone, "Promoted") for (near, _), far in ends)
         if clone and not setup.pacemaker.ties.tied(mount, clone):
-            grade = Doubtful if loosely else str
-            yield grade(f"cib: {mount.group or mount.id} is not tied to the promoted {clone}")
+            yield graded(not loosely, f"cib: {mount.group or mount.id} is not tied to the promoted {clone}")
         if clone and not setup.pacemaker.ties.waits_for_promotion(mount, clone):
             yield f"cib: {mount.group or mount.id} has no order of start or stop with the promotion of {clone}"
 
@@ -103,8 +102,7 @@ def _with_any_copy(cib: Cib, copy: Primitive, *, is_tied: bool) -> Iterator[str]
         (one, _), (other, role) = tie.resources
         carries = any(member.agent in ADDRESSES for member in cib.ties.members(one))
         if other == copy.clone and carries and tie.score > 0 and not role and not is_tied:
-            grade = str if single else Doubtful
-            yield grade(f"cib: {tie.id} keeps {one} with {other}, not with the promoted copy")
+            yield graded(single, f"cib: {tie.id} keeps {one} with {other}, not with the promoted copy")
 
 
 def _without_promotion(cib: Cib) -> Iterator[str]:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import score
 from strakes.failover.cluster import is_address
-from strakes.failover.facts import Certain, Doubtful, shared
+from strakes.failover.facts import Certain, Doubtful, graded, score, shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES, needs_one_node
@@ -42,7 +41,7 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
     for user, base in needs_of(cib):
         pairs = {(a, b) for a in (base.id, base.group, base.clone) for b in (user.id, user.group, user.clone)}
         if not cib.ties.starts_after(user, base):
-            yield (Doubtful if advised & pairs else str)(f"cib: {user.id} does not wait for {base.id}")
+            yield graded(not advised & pairs, f"cib: {user.id} does not wait for {base.id}")
     for members in cib.groups.values():
         for earlier, later in combinations(members, 2):
             server = earlier.agent in _SERVERS or (earlier.standard in _UNITS and not _PROVIDERS.search(earlier.agent))
@@ -117,7 +116,7 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
         shared_by_nodes = kind in ("device", "pool", "volume group") or kind.startswith("iSCSI")
         if shared_by_nodes or not _never_together(setup.pacemaker, first, other):
             sure = (shared_by_nodes or kind.endswith(" ip")) and group[first] != group[other]
-            yield (str if sure else Doubtful)(f"cib: {first} and {other} have the {kind} {value}")
+            yield graded(sure, f"cib: {first} and {other} have the {kind} {value}")
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
             given = [one.get(name, "") for one in bundle.iter(tag)]
@@ -175,7 +174,11 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
     movers = [one.values for one in setup.services if one.agent not in ("portblock", "remote")]
     keys = ("ip", "address", "alias_ip", "secondary_private_ip")
     known = {values[key] for values in movers for key in keys if values.get(key)}
-    for one in setup.services if known else ():
+    for one in setup.drbd:
+        floating = [re.sub(r":\d+$", "", block.words[-1]) for block in one.block.all("floating") if block.words]
+        if known and floating and not known & {*floating}:
+            yield f"drbd: {one.name} has floating {' and '.join(floating)}, which no IPaddr2 resource has"
+    for one in (one for one in setup.services if known or one.values.get("master_ip")):
         held = _held(one) if options_of(f"{one.provider}:{one.agent}") and one.agent not in ADDRESSES else ()
         for name, address in held:
             anywhere = address in ("0.0.0.0", "::", "[::]")
@@ -192,8 +195,8 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
     opened = {places[one.id] for one in ports if one.values.get("action") == "unblock"}
     for one in ports:
         if one.values.get("action") == "block" and places[one.id] not in opened:
-            grade = Doubtful if any(place[0] == one.values.get("ip") for place in opened) else str
-            yield grade(f"cib: {one.id} blocks {' '.join(places[one.id])}, and nothing unblocks it")
+            sure = all(place[0] != one.values.get("ip") for place in opened)
+            yield graded(sure, f"cib: {one.id} blocks {' '.join(places[one.id])}, and nothing unblocks it")
     for members in setup.pacemaker.groups.values():
         for earlier, later in combinations(members, 2):
             if earlier.values.get("action") == "unblock" and later.agent not in ("portblock", "MailTo", "nfsnotify"):
@@ -226,7 +229,7 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     for line in (line.partition("#")[0].split() for line in setup.texts.get("etc/fstab", "").splitlines()):
         if len(line) > 2 and _mounts_at_boot(line, owned):
             sure = line[2] not in ("gfs2", "ocfs2") and (line[2] == "lustre" or owned.takes(line[0], ""))
-            yield (str if sure else Doubtful)(f"fstab: {line[0]} on {line[1]}")
+            yield graded(sure, f"fstab: {line[0]} on {line[1]}")
     for name, text in setup.units.items():
         given = dict(re.findall(r"(?m)^\s*(What|Where)\s*=\s*(\S+)", text))
         starts = bool(given) and (name in enabled or "WantedBy" in text)

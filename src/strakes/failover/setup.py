@@ -13,17 +13,16 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import read_below, real_path
 from strakes.base.toml_file import parse_toml
 from strakes.failover.behaviour import Behaviour
-from strakes.failover.blocks import Block, read_corosync, read_drbd
+from strakes.failover.blocks import Block, Resource, read_corosync, read_drbd, resources_of
 from strakes.failover.cib import Cib
-from strakes.failover.cib_values import read_table
 from strakes.failover.cluster import Cluster, is_address
 from strakes.failover.crm_text import PROMPT, expanded
 from strakes.failover.description import described
+from strakes.failover.facts import read_table
 from strakes.failover.limits import MOST_DEPTH, MOST_RESOURCES, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.pcs_commands import corosync_of
 from strakes.failover.plan import DESCRIPTION
-from strakes.failover.replication import Resource, resources_of
 from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 

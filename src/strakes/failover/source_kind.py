@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from strakes.failover.cib_builder import CibBuilder
-from strakes.failover.cib_values import read_table
 from strakes.failover.crm_text import STATEMENT, expanded, joined_lines, read_crm
+from strakes.failover.facts import read_table
 from strakes.failover.pcs_commands import COMMAND, HEADS, read_pcs_commands, read_pcs_config
 
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from itertools import groupby, pairwise
 
-from strakes.failover.blocks import Block
-from strakes.failover.cib_values import is_true, read_table, seconds
-from strakes.failover.facts import RELATIONS, Certain
+from strakes.failover.blocks import Block, Resource
+from strakes.failover.facts import RELATIONS, Certain, is_true, read_table, seconds
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.replication import Resource
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup, nodes_of
 

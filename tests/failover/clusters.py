@@ -15,11 +15,10 @@ import pytest
 
 from conftest import ROOT
 from strakes.base.errors import BadInputError
-from strakes.failover.behaviour import Behaviour
 from strakes.failover.crm_text import read_crm
 from strakes.failover.plan import write_plan
 from strakes.failover.policy_engine import PolicyEngine, started
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Behaviour, Setup
 
 EXAMPLES = {
     "tianhe2": ROOT / "examples" / "tianhe2.toml",

@@ -15,7 +15,7 @@ from conftest import one_in
 from failover.clusters import need, with_cib, with_start
 from failover.planted import PLANTED, REFUSED, Mistake
 from failover.rule_example import setup_of_example
-from strakes.failover.rule import all_rules, findings, places_of
+from strakes.failover.check import all_rules, findings, places_of
 from strakes.failover.setup import read_plan, views_of_nodes
 from strakes.failover.validators import verdicts
 

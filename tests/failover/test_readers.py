@@ -10,12 +10,12 @@ import pytest
 from conftest import StrakesRunner
 from failover.clusters import need, planned
 from strakes.base.errors import BadInputError
+from strakes.failover.check import findings
 from strakes.failover.cib import Cib
 from strakes.failover.crm_text import read_crm
 from strakes.failover.model import ClusterModel, model_of
 from strakes.failover.pcs_commands import read_pcs_commands, read_pcs_config
 from strakes.failover.rehearse import rehearse
-from strakes.failover.rule import findings
 from strakes.failover.setup import read_plan
 
 _PAIR = Path(__file__).parent / "cases" / "one-pair-in-three-forms"

@@ -18,9 +18,8 @@ from failover.clusters import EXAMPLES, need, planned
 from failover.rule_example import setup_of_example
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.cli.failover_text import print_check
-from strakes.failover.check import Check
+from strakes.failover.check import Check, Rule, all_rules, findings
 from strakes.failover.policy_engine import behaviour_of
-from strakes.failover.rule import Rule, all_rules, findings
 from strakes.failover.setup import Setup, read_live, read_plan
 from strakes.failover.validators import ValidatorVerdict, verdicts
 from strakes.targets.command import Completed

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.failover.split_brain import Acknowledgement, JournalRecord, judge
+from strakes.failover.timeline import Acknowledgement, JournalRecord, judge
 
 A, B = "mds-a", "mds-b"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from failover.clusters import need, planned
-from strakes.failover.rule import findings
+from strakes.failover.check import findings
 from strakes.failover.setup import read_live
 from strakes.targets.command import Completed
 

@@ -14,8 +14,7 @@ import pytest
 from conftest import one_in
 from failover.clusters import GOOD, need, with_start
 from strakes.base.errors import BadInputError
-from strakes.failover.check import check
-from strakes.failover.rule import RuleFinding, findings
+from strakes.failover.check import RuleFinding, check, findings
 from strakes.failover.setup import read_plan
 from strakes.failover.validators import ValidatorVerdict, verdicts
 

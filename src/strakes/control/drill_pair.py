@@ -17,8 +17,17 @@ from typing import Any, Self
 from strakes.base.files import open_kept
 from strakes.control.drill_guard import Promise
 from strakes.control.drill_undo import RestorePair
-from strakes.failover.split_brain import Acknowledgement, JournalRecord, SplitBrainJudgement, judge
-from strakes.failover.timeline import ClientOperation, Moment, Timeline, outage_of, timeline
+from strakes.failover.timeline import (
+    Acknowledgement,
+    ClientOperation,
+    JournalRecord,
+    Moment,
+    SplitBrainJudgement,
+    Timeline,
+    judge,
+    outage_of,
+    timeline,
+)
 from strakes.lab.ha_pair import Alert, Button, Pair
 from strakes.lab.ha_programs import ONLY, START
 from strakes.stats.interval import Interval, median, median_interval

@@ -3,14 +3,181 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, Literal
 
+from strakes.base.foreign_text import is_secret, without_secrets
+from strakes.failover import cluster_facts, resource_facts
+from strakes.failover import rules_constraints as constraints
+from strakes.failover import rules_lustre as lustre
+from strakes.failover import rules_nodes as nodes
+from strakes.failover.facts import Certain, Doubtful, Thing, holds, read_table
 from strakes.failover.limits import little_enough
 from strakes.failover.policy_engine import behaviour_of
-from strakes.failover.rule import RuleFinding, all_rules, findings
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, views_of_nodes
+from strakes.failover.times import broken, read_limit
 from strakes.failover.validators import ValidatorVerdict, verdicts
 from strakes.targets.command import CommandTimeout
+
+Severity = Literal["error", "warning", "note"]
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+# Rule files. Findings of equal severity appear in this order.
+_FILES = (
+    *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
+    *("nodes", "options", "behaviour", "state"),
+)
+# Kind of object -> (function that yields such objects, names of the parts of a setup that the function needs).
+_SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
+    "cluster": (cluster_facts.cluster, "pacemaker"),
+    "node": (cluster_facts.nodes, "pacemaker"),
+    "membership": (cluster_facts.membership, "corosync"),
+    "sbd": (cluster_facts.sbd, "sbd"),
+    "node setting": (cluster_facts.settings,),
+    "volume group": (nodes.volume_groups, "pacemaker"),
+    "resource": (resource_facts.resources, "pacemaker"),
+    "service": (resource_facts.services, "pacemaker"),
+    "fencing device": (resource_facts.fencing_devices, "pacemaker"),
+    "operation": (resource_facts.operations, "pacemaker"),
+    "clone": (resource_facts.clones, "pacemaker"),
+    "group": (resource_facts.groups, "pacemaker"),
+    "home": (constraints.homes, "pacemaker"),
+    "location": (constraints.locations, "pacemaker"),
+    "colocation": (constraints.colocations, "pacemaker"),
+    "order": (constraints.orders, "pacemaker"),
+    "ticket": (constraints.tickets, "pacemaker"),
+    "replicated resource": (cluster_facts.replicated_resources, "drbd"),
+    "Lustre target": (lustre.targets, "lustre"),
+    "simulated service": (cluster_facts.simulated_services, "pacemaker", "behaviour"),
+    "simulated need": (cluster_facts.needs, "pacemaker", "behaviour"),
+    "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
+    "state": (cluster_facts.states, "state"),
+}
+# Severity of a case of a rule -> class of its places. Without one, a place has the severity of the rule.
+_GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
+_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Names of facts that are not settings in a file.
+_NO_FACTS = ("about", "severity")
+_TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # Corosync's token is a time-out, not a secret.
+
+Find = Callable[[Setup], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: page about it."""
+
+    name: str
+    severity: Severity
+    needs: frozenset[str]
+    reason: str
+    remedy: str
+    source: str
+    find: Find
+    bad: tuple[str, ...]  # changes that break a good cluster (tests/failover/rule_example.py)
+    good: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RuleFinding:
+    """A mistake that a rule found, with its places, reason and remedy."""
+
+    rule: str
+    severity: Severity
+    places: tuple[str, ...]
+    reason: str
+    remedy: str
+    source: str
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Return all rules, in the order of their files."""
+    found: list[Rule] = []
+    for stem in _FILES:
+        read = read_table(f"rules/{stem}")
+        found += [_rule(stem, row, read.get("sources", {})) for row in read["rule"]]
+    return tuple(found)
+
+
+def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule:
+    name, needs = row["name"], set(row.get("needs", ()))
+    find: Find
+    if "when" in row:
+        choices = row["when"] if isinstance(row["when"], list) else [row["when"]]
+        find = partial(_cases_met, [{"about": row["about"], **each} for each in choices], row.get("say", ""))
+        needs |= set.intersection(*(set(_SUBJECTS[each.get("about", row["about"])][1:]) for each in choices))
+    elif "limits" in row:
+        find = partial(broken, tuple(map(read_limit, row["limits"])))
+    else:
+        find = getattr(import_module(f"{__package__}.rules_{stem}"), name.replace("-", "_"))
+    bad, good = ((row[key],) if isinstance(row[key], str) else tuple(row[key]) for key in ("bad", "good"))
+    texts = (row["why"], row["remedy"], row["source"].format(**sources))
+    return Rule(name, row["severity"], frozenset(needs), *texts, find, bad, good)
+
+
+def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> Iterator[str]:
+    for about in dict.fromkeys(case["about"] for case in cases):
+        own = [
+            (_GRADES[case.get("severity", "")], {key: one for key, one in case.items() if key not in _NO_FACTS})
+            for case in cases
+            if case["about"] == about
+        ]
+        things, *needs = _SUBJECTS[about]
+        for thing in things(setup) if setup.parts.issuperset(needs) else ():
+            for grade, met in ((grade, case) for grade, case in own if holds(case, thing.fact)):
+                yield grade(f"{thing.where} {_filled(say, thing) if say else _described(met, thing)}")
+                break
+
+
+def _filled(say: str, thing: Thing) -> str:
+    for part in re.findall(r"\[([^\[\]]+)\]", say):
+        known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
+        say = say.replace(f"[{part}]", part if known else "")
+    return re.sub(r"\{([^{}]+)\}", lambda name: ", ".join(_shown(thing, name[1])), say)
+
+
+def _shown(thing: Thing, name: str) -> list[str]:
+    return ["..." if is_secret(name, value) else value for value in thing.fact(name)]
+
+
+def _described(conditions: Mapping[str, str], thing: Thing) -> str:
+    names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
+    texts = [f"{name}={', '.join(_shown(thing, name))}" if thing.fact(name) else f"no {name}" for name in names]
+    return f"has {' and '.join(texts)}"
+
+
+def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
+    """Return the findings, errors first, and the names of the rules that were skipped for lack of a file."""
+    views = views_of_nodes(setup)
+    found = list[RuleFinding]()
+    for one in all_rules():
+        graded: dict[Severity, list[str]] = {}
+        for place in places_of(one, setup, views):
+            graded.setdefault(getattr(place, "severity", one.severity), []).append(str(place))
+        texts = (one.reason, one.remedy, one.source)
+        found += [RuleFinding(one.name, severity, tuple(places), *texts) for severity, places in graded.items()]
+    found.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
+    return tuple(found), tuple(one.name for one in all_rules() if not one.needs <= setup.parts)
+
+
+def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
+    """Yield each place of a mistake once. If only the files of some nodes are wrong, their names come first."""
+    common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
+    yield from common
+    own: dict[str, list[str]] = {}
+    for node, view in views.items():
+        for place in dict.fromkeys(map(_without_secrets, rule.find(view) if rule.needs <= view.parts else ())):
+            if place not in common:
+                own.setdefault(place, []).append(node)
+    yield from (type(place)(f"{', '.join(nodes)}: {place}") for place, nodes in own.items())
+
+
+def _without_secrets(place: str) -> str:
+    parts = _TOKEN_TIMEOUT.split(place)
+    return type(place)("".join(part if number % 2 else without_secrets(part) for number, part in enumerate(parts)))
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 _GONE = re.compile("cluster-infrastructure|expected-quorum-votes|(default|is-managed)-.*|[a-z]+_[a-z_]+")
 # Sections that Pacemaker's schema requires. A hand-written CIB may lack them.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
-# Elements whose attribute ``id`` is a reference to another element.
-_NAME_OTHERS = ("obj_ref", "resource_ref")
+_NAME_OTHERS = ("obj_ref", "resource_ref")  # Elements whose attribute ``id`` is a reference to another element.
 _INFINITY = float("inf")
 
 

@@ -17,8 +17,7 @@ from strakes.failover.cib_builder import CibBuilder, Term, read_words
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
-# Maximum length of a line in characters. shlex takes quadratic time for long words.
-_MOST_LINE = 65536
+_MOST_LINE = 65536  # Maximum length of a line in characters. shlex takes quadratic time for long words.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
     r"(?m)^[ \t]*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*configure#?\s+)?"
@@ -234,6 +233,13 @@ def _order(builder: CibBuilder, words: list[str]) -> None:
         _add_sets(builder, builder.constraint("rsc_order", words[0], options), sets, "action")
 
 
+def _ticket(builder: CibBuilder, words: list[str]) -> None:
+    read = read_words(words[1:], ())
+    for number, name in enumerate(read.plain[1:]):
+        given = {"ticket": read.plain[0].rstrip(":"), **dict(zip(("rsc", "rsc-role"), name.split(":"), strict=False))}
+        builder.constraint("rsc_ticket", f"{words[0]}{number or ''}", given | read.settings)
+
+
 def _topology(builder: CibBuilder, words: list[str]) -> None:
     target, index = "", 0
     for word in words:
@@ -277,6 +283,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "colocation": _colocation,
     "collocation": _colocation,
     "order": _order,
+    "rsc_ticket": _ticket,
     "property": settings_reader("crm_config"),
     "rsc_defaults": settings_reader("rsc_defaults"),
     "op_defaults": settings_reader("op_defaults"),

@@ -51,8 +51,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
-# Largest valid number: Pacemaker parses numbers as 32-bit integers (manual page).
-_MOST = (1 << 31) - 1
+_MOST = (1 << 31) - 1  # Largest valid number: Pacemaker parses numbers as 32-bit integers (manual page).
 _LEAST = {"Bmc.port": 1, "ServedTarget.port": 1, "Cluster.resync_mib_per_s": 1}
 _SHAPES: Mapping[object, str] = {
     str: "a text",

@@ -13,19 +13,15 @@ from strakes.base.errors import BadInputError
 
 # Maximum number of resources or nodes, and of constraints between two resources. Rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
-# Maximum depth of nested elements. Python's stack has 1,000 frames by default.
-MOST_DEPTH = 100
-# Maximum number of attributes of an XML element. Pacemaker's tools take quadratic time.
-_MOST_ATTRIBUTES = 256
+MOST_DEPTH = 100  # Maximum depth of nested elements. Python's stack has 1,000 frames by default.
+_MOST_ATTRIBUTES = 256  # Maximum number of attributes of an XML element. Pacemaker's tools take quadratic time.
 # Maximum numbers of resources, constraints and XML elements for simulations. A check may need 40 simulations.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
 # Maximum number of copies in clones and bundles. With three times the number, a simulation takes seconds.
 _MOST_COPIES = 3000
 REPLICAS = ("replicas", "promoted-max", "masters")
-# Maximum processor time of a check in seconds.
-_MOST_S = 8.0
-# Time limit in seconds for matching one regular expression of the CIB.
-_MOMENT_S = 1.0
+_MOST_S = 8.0  # Maximum processor time of a check in seconds.
+_MOMENT_S = 1.0  # Time limit in seconds for matching one regular expression of the CIB.
 
 
 def too_much(cib: Xml.Element) -> str:

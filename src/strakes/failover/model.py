@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from strakes.failover.blocks import Resource
+from strakes.failover.checks_fencing_devices import address_of, devices_for, is_bmc, is_outlet, plug_of
 from strakes.failover.cib import Cib
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, read_address
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 _INFINITY = float("inf")

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-# Pacemaker's default time-out for an operation, in seconds.
-DEFAULT_TIMEOUT_S = 20.0
+DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out for an operation, in seconds.
 # Agent that monitors a network or server -> default name of the node attribute with its result.
 WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
 # Agents whose data are damaged if two nodes run them at the same time.

@@ -15,14 +15,12 @@ from strakes.failover.crm_text import joined_lines, settings_reader, split_words
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
-# Marks monitor operations that are assumed for unknown agents.
-_ASSUMED = "assumed"
+_ASSUMED = "assumed"  # Marks monitor operations that are assumed for unknown agents.
 _ACTIONS = ("start", "stop", "promote", "demote")
 _TOTEM_OF_PCS = "transport: knet\ncrypto_cipher: aes256\ncrypto_hash: sha256\n"
 _ENDS_OF_NODES = ("transport", "totem", "quorum")
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all", "--")
-# Options of ``resource create`` with one value.
-_POSITIONS = {"group", "before", "after"}
+_POSITIONS = {"group", "before", "after"}  # Options of ``resource create`` with one value.
 
 
 def read_pcs_commands(text: str) -> CibBuilder:

@@ -27,14 +27,11 @@ if TYPE_CHECKING:
 DESCRIPTION = "cluster.toml"
 # Lustre's recovery time per client in seconds, from one published site (420 s with 2,000 clients).
 _PUBLISHED_S_PER_CLIENT = 0.21
-# Lustre's default recovery limits (soft, hard) in seconds.
-_SOFT_S, _HARD_S = 300, 900
-# Planned stonith-timeout in seconds.
-_STONITH_TIMEOUT_S = 120
+_SOFT_S, _HARD_S = 300, 900  # Lustre's default recovery limits (soft, hard) in seconds.
+_STONITH_TIMEOUT_S = 120  # Planned stonith-timeout in seconds.
 # Seconds for which DRBD waits for fencing of its peer. It must exceed stonith-timeout.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-# Score of a node whose network works. It must exceed the stickiness of a group.
-_WATCHED = "20000"
+_WATCHED = "20000"  # Score of a node whose network works. It must exceed the stickiness of a group.
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
 # The shared secret, readable by root alone; RUNBOOK.md says how it is made.

@@ -16,19 +16,16 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import write_kept
-from strakes.failover.behaviour import Behaviour, Snapshot
 from strakes.failover.facts import role_of
 from strakes.failover.limits import too_many_copies, too_much_to_ask
 from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
 
-# Maximum number of transitions after an event. More transitions are a sign of a loop.
-TRANSITIONS = 4
-# Time limit in seconds for one simulation.
-_MOST_S = 20.0
+TRANSITIONS = 4  # Maximum number of transitions after an event. More transitions are a sign of a loop.
+_MOST_S = 20.0  # Time limit in seconds for one simulation.
 Watched = frozenset[tuple[str, str, int]]
 
 
@@ -201,11 +198,9 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
     return places
 
 
-# Time limit in seconds for all simulations of a cluster.
-_LIMIT_S = 20.0
+_LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
 _AT_ONCE = min(8, os.cpu_count() or 1)
-# Maximum number of services whose failure is simulated.
-_MOST_FAILURES = 40
+_MOST_FAILURES = 40  # Maximum number of services whose failure is simulated.
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:

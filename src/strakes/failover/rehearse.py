@@ -12,6 +12,7 @@ from itertools import combinations
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
+from strakes.failover.checks_fencing_devices import decides_by_priority, delays_of
 from strakes.failover.cluster import Node
 from strakes.failover.facts import score
 from strakes.failover.model import model_of
@@ -33,7 +34,6 @@ from strakes.failover.rehearsal_room import (
     parts_of,
     watches_network,
 )
-from strakes.failover.rules_fencing_devices import decides_by_priority, delays_of
 from strakes.failover.setup import Setup, name_of, nodes_of
 from strakes.failover.times import fence_peer_s
 from strakes.targets.command import CommandTimeout

@@ -110,9 +110,6 @@ def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
     if against:
         yield f"starts {one.first} before {one.then}, but places {one.first} on the node of {one.then}"
     first, then = (cib.ties.members(name) for name in (one.first, one.then))
-    binds = one.mandatory and first and then and all("haproxy" in part.agent for part in first)
-    if binds and all(part.agent in ADDRESSES for part in then):
-        yield f"starts {one.first} before the address {one.then}, to which it binds"
     ends = [[part.values for part in parts] for parts in (first, then)]
     names = [[values["InstanceName"] for values in end if "InstanceName" in values] for end in ends]
     replicates = [any("_ERS" in name for name in end) for end in names]

@@ -10,8 +10,7 @@ from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
-# Minimum difference of two fencing delays, in seconds, that decides a fencing race.
-_LEAST_DELAY_S = 3.0
+_LEAST_DELAY_S = 3.0  # Minimum difference of two fencing delays, in seconds, that decides a fencing race.
 _PLACEHOLDER = re.compile(r"[<${*]|\.[xXyn](\.|$)")
 _WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Ids of machines are unique.
 

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.blocks import Block, Resource
+from strakes.failover.checks_fencing_devices import address_of
 from strakes.failover.cluster import is_address, read_address
 from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import ADDRESSES
-from strakes.failover.rules_fencing_devices import address_of
 from strakes.failover.setup import LINKS, Setup, hosts_of, links_of, name_of, nodes_of
 
 _PORTS_OF_OTHERS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")

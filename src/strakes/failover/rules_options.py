@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from strakes.base.foreign_text import is_secret
 from strakes.failover import known_options
+from strakes.failover.checks_nodes import settings_of_nodes
 from strakes.failover.facts import Certain, Doubtful, shared
 from strakes.failover.known_options import Option, installed_options, meant, options_of, slip
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
 _DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")

@@ -7,13 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
-from strakes.failover.cib import Cib
-from strakes.failover.cluster import is_address
-from strakes.failover.facts import Certain, Doubtful, graded, score, shared
-from strakes.failover.known_options import options_of
-from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.resource_facts import ADDRESSES, needs_one_node
-from strakes.failover.rules_possessions import (
+from strakes.failover.checks_possessions import (
     Possessions,
     commands_run,
     enabled_units,
@@ -22,6 +16,12 @@ from strakes.failover.rules_possessions import (
     provided_by,
     users,
 )
+from strakes.failover.cib import Cib
+from strakes.failover.cluster import is_address
+from strakes.failover.facts import Certain, Doubtful, graded, score, shared
+from strakes.failover.known_options import options_of
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.resource_facts import ADDRESSES, needs_one_node
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")

@@ -12,7 +12,6 @@ from pathlib import Path
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import read_below, real_path
 from strakes.base.toml_file import parse_toml
-from strakes.failover.behaviour import Behaviour
 from strakes.failover.blocks import Block, Resource, read_corosync, read_drbd, resources_of
 from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster, is_address
@@ -26,18 +25,41 @@ from strakes.failover.plan import DESCRIPTION
 from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
-# Name of the running cluster in messages.
-LIVE = "the running cluster"
-# Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
-_MOST_BYTES = 4 << 20
+
+@dataclass(frozen=True)
+class Snapshot:
+    """State of a cluster after a simulated event. ``places``: resource -> (node, role) pairs."""
+
+    places: dict[str, tuple[tuple[str, str], ...]]
+    fenced: frozenset[str] = frozenset()
+    unclean: tuple[str, ...] = ()  # nodes that could not be fenced
+    restarted: tuple[str, ...] = ()
+    unmanaged: frozenset[str] = frozenset()
+    file: Path = Path()
+
+    def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
+        """Return the nodes that run a resource, or those that run it in a given role."""
+        return frozenset(node for node, own in self.places.get(resource, ()) if role in ("", own))
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """Simulated states: with all nodes up, after the death of each node, and after the failure of each service."""
+
+    steady: Snapshot
+    without: dict[str, Snapshot]
+    failed: dict[str, Snapshot]
+    unanswered: int = 0
+
+
+LIVE = "the running cluster"  # Name of the running cluster in messages.
+_MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
 # Beginnings of paths. A directory without such a file is no cluster configuration.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
 # Further files to recognise by their content. The last one is in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
-# Maximum number of files to recognise by their content.
-_MOST_FILES = 200
-# Maximum number of digits. Converting a long number takes quadratic time.
-_MOST_DIGITS = 100
+_MOST_FILES = 200  # Maximum number of files to recognise by their content.
+_MOST_DIGITS = 100  # Maximum number of digits. Converting a long number takes quadratic time.
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
 _STATES = (

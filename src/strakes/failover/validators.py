@@ -27,8 +27,7 @@ from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
-# Time limit in seconds for each program that checks files.
-_LIMIT_S = 20.0
+_LIMIT_S = 20.0  # Time limit in seconds for each program that checks files.
 # Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
 # Characters that are replaced in corosync.conf. Without slashes, no value is a path.

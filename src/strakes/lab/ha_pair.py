@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import MeasurementError
-from strakes.failover.split_brain import JournalRecord
+from strakes.failover.timeline import JournalRecord
 from strakes.lab.process import complaint, run
 from strakes.targets.command import Completed
 

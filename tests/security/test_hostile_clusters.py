@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 from xml.sax.saxutils import quoteattr
 
 import pytest
-from strakes.failover.checks_nodes import multipath_disk_missing
+from strakes.failover.rules_nodes import multipath_disk_missing
 
 from failover.clusters import need
 from strakes.base.errors import BadInputError

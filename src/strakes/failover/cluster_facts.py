@@ -8,14 +8,14 @@ from functools import partial, reduce
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block, Resource
-from strakes.failover.checks_constraints import placed_by_agents
-from strakes.failover.checks_fencing_devices import devices_for, tie_breakers, watchdog_fences
-from strakes.failover.checks_nodes import settings_of_nodes
-from strakes.failover.checks_possessions import needed_with_role
 from strakes.failover.cib import Cib
 from strakes.failover.facts import Facts, Table, Thing, facts, is_true, yes
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES, needs_one_node
+from strakes.failover.rules_constraints import placed_by_agents
+from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
+from strakes.failover.rules_nodes import settings_of_nodes
+from strakes.failover.rules_possessions import needed_with_role
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failures/failure", "fence_history/fence_event")
@@ -255,8 +255,7 @@ def needs(setup: Setup) -> Iterator[Thing]:
     for user, base, role in needed_with_role(setup):
         alike.setdefault((user.id, base.agent, role), []).append(base)
     for (user_id, _, role), bases in alike.items():
-        # A service that can use several resources of the same agent needs only one of them.
-        apart = list[str]()
+        apart = list[str]()  # A service that can use several resources of the same agent needs only one of them.
         for when, one in snapshots.items():
             there = {node for base in bases for node in one.nodes_of(base.id, role)}
             apart += [when] if one.nodes_of(user_id) - there else []

@@ -68,8 +68,7 @@ def expanded(script: str) -> str:
     several = re.compile(r"""(?m)^[ \t]*(?:export\s.*|\w+=[^"'\n]*)$""")
     apart = several.sub(lambda found: re.sub(r"[ \t]+(?=\w+=)", "\n", found[0]), script)
     known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(apart) if name not in own}
-    # (variable, words, lines) of each open loop.
-    loops = [("", [""], list[str]())]
+    loops = [("", [""], list[str]())]  # (variable, words, lines) of each open loop.
     for line in _with_values(lines, known).splitlines():
         if loop := re.match(r"\s*(?:for (\w+) in (.*)|while\s)", line):
             most = _MOST_WORDS_OF_LOOP // max(1, math.prod(len(words) for _, words, _ in loops))
@@ -124,8 +123,7 @@ def split_words(line: str, *, comments: bool = True) -> list[str]:
 
 def _statements(text: str) -> Iterator[list[str]]:
     for line in joined_lines(text):
-        # A node attribute is called #uname, so # does not begin a comment.
-        bare = _PREFIX.sub("", line, count=1)
+        bare = _PREFIX.sub("", line, count=1)  # A node attribute is called #uname, so # does not begin a comment.
         if len(bare) <= _MOST_LINE and bare.strip() and not bare.lstrip().startswith("#"):
             yield split_words(bare, comments=False)
 

@@ -27,8 +27,7 @@ class Option:
     """An option of a program or agent."""
 
     name: str
-    # Valid values, such as ``time``, ``1..9``, or ``yes|no|#`` (# is a number). Empty for any text.
-    kind: str = ""
+    kind: str = ""  # Valid values, such as ``time``, ``1..9``, or ``yes|no|#`` (# is a number). Empty for any text.
     required: bool = False
     unique: bool = False  # whether two resources need different values
 

@@ -71,8 +71,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
         raise error
 
     before = signal.signal(number, stop)
-    # The interrupted code may catch the error, so the timer repeats.
-    outer = signal.setitimer(timer, seconds, 1.0)
+    outer = signal.setitimer(timer, seconds, 1.0)  # The interrupted code may catch the error, so the timer repeats.
     try:
         yield
     finally:

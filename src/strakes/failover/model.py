@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from strakes.failover.blocks import Resource
-from strakes.failover.checks_fencing_devices import address_of, devices_for, is_bmc, is_outlet, plug_of
 from strakes.failover.cib import Cib
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, read_address
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 _INFINITY = float("inf")
@@ -102,8 +102,8 @@ def _assumed(setup: Setup) -> Iterator[str]:
         yield "no DRBD files: DRBD is assumed to replicate over the last link, and never to suspend writes"
     if setup.cib and setup.pacemaker.constraints("rsc_ticket"):
         yield "every ticket is assumed to be granted to this site"
-    if setup.cib and setup.cib.remote_nodes:
-        yield "remote nodes, guest nodes and replicas of bundles are assumed to work: their failures are not rehearsed"
+    if setup.cib and set(setup.cib.remote_nodes) - {one.id for one in setup.services}:
+        yield "guest nodes and replicas of bundles are assumed to work: their failures are not rehearsed"
     if setup.mounts_on_both_nodes:
         yield "GFS2 or OCFS2 counts as served while one node mounts it; all nodes wait until a dead node is powered off"
     if setup.cluster is None:
@@ -146,6 +146,9 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     replicated = dict.fromkeys(one.values.get("drbd_resource", "") for one in parts if one.is_drbd)
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
+    if any(cib.is_stacked(one.clone) for one in copies):
+        # Floating DRBD replicates to another cluster; in this one, all nodes use the same disk.
+        replicated = {name: None for name in replicated if name not in drbd or not drbd[name].block.all("floating")}
     near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
     hosts = [{host.name for host in resource.hosts} for resource in near if resource.hosts]
     forbidden = {node for one in parts for node in cib.banned.get(one.id, ())}

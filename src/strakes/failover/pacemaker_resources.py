@@ -159,8 +159,7 @@ class Ties:
         self._tags = tags
         self._members: dict[str, list[Primitive]] = defaultdict(list)
         self._groups: dict[str, list[Primitive]] = defaultdict(list)
-        # Id of a primitive -> its position in a group.
-        self._place: dict[str, int] = {}
+        self._place: dict[str, int] = {}  # Id of a primitive -> its position in a group.
         for one in primitives:
             for name in dict.fromkeys((one.id, one.group, one.clone)):
                 self._members[name].append(one)
@@ -247,8 +246,7 @@ class Ties:
                 waiting += [member.id, *(one.id for one in mates[place:last])]
                 if member.group:
                     from_here[member.group] = min(place, last)
-                # Orders of a group or clone apply to all members.
-                own |= {member.group, member.clone}
+                own |= {member.group, member.clone}  # Orders of a group or clone apply to all members.
             for one in own - followed:
                 waiting += [order.then for order in self._orders_from[one] if order.symmetrical or not symmetrical]
             followed |= own

@@ -96,8 +96,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--")] + [""]
     if agent in ("fence_scsi", "fence_mpath") and not any(word.startswith("provides=") for word in rest):
-        # pcs reads this from the metadata of the agent.
-        rest += ["meta", "provides=unfencing"]
+        rest += ["meta", "provides=unfencing"]  # pcs reads this from the metadata of the agent.
     read = read_words(filter(None, rest), _BLOCKS)
     element = builder.primitive(identity, agent, read, standard=standard)
     if all(name != "monitor" for kind, name, _ in read.blocks if kind == "op"):

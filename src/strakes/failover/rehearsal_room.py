@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from strakes.failover import rules_fencing_devices as fencing
-from strakes.failover.checks_fencing_devices import devices_for
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.facts import read_table
 from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.policy_engine import ClusterState
+from strakes.failover.rules_fencing_devices import devices_for
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 from strakes.failover.times import amounts_of
 

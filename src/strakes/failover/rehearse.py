@@ -12,7 +12,6 @@ from itertools import combinations
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
-from strakes.failover.checks_fencing_devices import decides_by_priority, delays_of
 from strakes.failover.cluster import Node
 from strakes.failover.facts import score
 from strakes.failover.model import model_of
@@ -34,6 +33,7 @@ from strakes.failover.rehearsal_room import (
     parts_of,
     watches_network,
 )
+from strakes.failover.rules_fencing_devices import decides_by_priority, delays_of, devices_for
 from strakes.failover.setup import Setup, name_of, nodes_of
 from strakes.failover.times import fence_peer_s
 from strakes.targets.command import CommandTimeout
@@ -175,8 +175,7 @@ class Story:
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
         """Apply a further failure and the cluster's reaction. Return the new state and the effects."""
         world, step = self._failed(world, part)
-        # A copy becomes outdated if its node is off while the partner writes.
-        places = world.places
+        places = world.places  # A copy becomes outdated if its node is off while the partner writes.
         alone = {
             (target.name, other)
             for target in world.room.cluster.targets
@@ -432,26 +431,30 @@ class Story:
             return world, Step(said=(f"{name} does not run" if gone else "not all nodes reach each other any more",))
         failing = frozenset({(name, place)})
         node = next((one for one in world.room.cluster.nodes if one.name == place), None)
-        if node is None:
+        remote = [one.id for one in self.setup.services if one.agent == "remote"]
+        if node is None and place not in remote:
             return world, Step(said=(f"{name} runs on the guest {place}, and failures there are not rehearsed",))
         if self.setup.is_heartbeat:
             state = replace(world.state, places={**world.state.places, target: ""})
             return replace(world, state=state), Step(said=("Heartbeat does not monitor the resources in haresources",))
-        unfenceable = frozenset() if world.room.power_off(node) else frozenset({node.name})
+        done = world.room.power_off(node) if node else None
+        able = done if node else devices_for(self.setup.pacemaker, place)
+        unfenceable = frozenset() if able else frozenset({place})
         state = self.engine.after(
             world.state,
             self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
         )
         unclean = sorted(set(state.unclean) - set(state.fenced))
         said = (f"{', '.join(unclean)} cannot be powered off, so its services are not taken over",) if unclean else ()
-        done = world.room.power_off(node)
-        if place in state.fenced and done is not None and place not in done.dead:
+        if place in state.fenced and node is not None and done is not None and place not in done.dead:
             others = frozenset(other.name for other in self._standing(world) if other.name != place)
             return self._pretended(world, others, node, done)
         wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.start([target], stop=True)
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
-        return replace(world, state=state, off=world.off | set(state.fenced), stuck=world.stuck or bool(unclean)), Step(
+        # A remote node comes back as soon as its connection does.
+        off = world.off | {*state.fenced} - {*remote}
+        return replace(world, state=state, off=off, stuck=world.stuck or bool(unclean)), Step(
             state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait
         )
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from strakes.failover import rules_fencing_devices as power
-from strakes.failover.checks_possessions import enabled_units, units_of, volume_named
 from strakes.failover.cluster import is_address
 from strakes.failover.facts import Facts, Table, Thing, facts, is_true, seconds, yes
 from strakes.failover.known_options import advised_times, options_of, slip
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
+from strakes.failover.rules_possessions import enabled_units, units_of, volume_named
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")

@@ -75,8 +75,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": "bans all nodes at certain times" * any(rule and all(rule) for rule in of_times),
         }
-        # Pacemaker ignores expired constraints.
-        own = dict(element.attrib) if element.get("id") in present else {}
+        own = dict(element.attrib) if element.get("id") in present else {}  # Pacemaker ignores expired constraints.
         yield Thing(f"cib: {element.get('id')}", facts(own, deduced))
 
 

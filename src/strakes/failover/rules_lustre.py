@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from strakes.failover.checks_fencing_devices import address_of, is_bmc, is_outlet, plug_of
 from strakes.failover.facts import Thing, facts, shared, yes
 from strakes.failover.plan import plan_files
 from strakes.failover.resource_facts import ADDRESSES
+from strakes.failover.rules_fencing_devices import address_of, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, hosts_of, links_of, name_of, nodes_of, setup_of
 
 # Kind of service -> parameters that cluster.toml determines. The first one identifies the service.

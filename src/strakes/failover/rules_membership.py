@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.blocks import Block, Resource
-from strakes.failover.checks_fencing_devices import address_of
 from strakes.failover.cluster import is_address, read_address
 from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import ADDRESSES
+from strakes.failover.rules_fencing_devices import address_of
 from strakes.failover.setup import LINKS, Setup, hosts_of, links_of, name_of, nodes_of
-
-_PORTS_OF_OTHERS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")
 
 
 def _networks(setup: Setup, number: int) -> dict[str, str]:
@@ -154,8 +152,6 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
         yield f"corosync.conf: tie_breaker: {tie} is not a nodeid"
     if not setup.corosync.one("totem").get("cluster_name"):
         yield "corosync.conf: totem has no cluster_name, which the device needs"
-    if net.get("port") in _PORTS_OF_OTHERS:
-        yield Doubtful(f"corosync.conf: the device has port {net.get('port')}, which other services have")
     votes = {"ffsplit": "1", "2nodelms": "1", "lms": str(max(len(nodes) - 1, 1))}.get(algorithm)
     if votes is None:
         yield f"corosync.conf: device has algorithm {algorithm}"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from strakes.failover.checks_possessions import commands_run, volume_named
 from strakes.failover.facts import Doubtful, Thing, facts, read_table, shared, yes
+from strakes.failover.rules_possessions import commands_run, volume_named
 from strakes.failover.setup import Setup, files_of_nodes
 
 

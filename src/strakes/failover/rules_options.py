@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from strakes.base.foreign_text import is_secret
 from strakes.failover import known_options
-from strakes.failover.checks_nodes import settings_of_nodes
 from strakes.failover.facts import Certain, Doubtful, shared
 from strakes.failover.known_options import Option, installed_options, meant, options_of, slip
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
 _DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
@@ -43,8 +43,7 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    # Names with underscores are properties that resource agents store.
-    known = options_of("properties")
+    known = options_of("properties")  # Names with underscores are properties that resource agents store.
     own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
     yield _Settings("cib: the cluster", own, known)
     yield _Settings("cib: op_defaults", cib.operation_defaults.items(), options_of("operation"))

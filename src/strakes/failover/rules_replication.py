@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.blocks import Host, Resource
-from strakes.failover.checks_possessions import clone_of
 from strakes.failover.cib import Cib
 from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES
+from strakes.failover.rules_possessions import clone_of
 from strakes.failover.setup import Setup
 
 _DEVICE = re.compile(r"/dev/drbd(\d+|_[^/]+|/by-.+)")

@@ -7,7 +7,13 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
-from strakes.failover.checks_possessions import (
+from strakes.failover.cib import Cib
+from strakes.failover.cluster import is_address
+from strakes.failover.facts import Certain, Doubtful, graded, score, shared
+from strakes.failover.known_options import options_of
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.resource_facts import ADDRESSES, needs_one_node
+from strakes.failover.rules_possessions import (
     Possessions,
     commands_run,
     enabled_units,
@@ -16,12 +22,6 @@ from strakes.failover.checks_possessions import (
     provided_by,
     users,
 )
-from strakes.failover.cib import Cib
-from strakes.failover.cluster import is_address
-from strakes.failover.facts import Certain, Doubtful, graded, score, shared
-from strakes.failover.known_options import options_of
-from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.resource_facts import ADDRESSES, needs_one_node
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
@@ -128,8 +128,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
     """Find exported directories and data directories outside the mounts of the cluster."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    # The mount points of ZFS datasets are in no file.
-    pools = any("zfs" in one.agent.lower() for one in cib.services)
+    pools = any("zfs" in one.agent.lower() for one in cib.services)  # The mount points of ZFS datasets are in no file.
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
         for name in ("directory",) if one.agent == "exportfs" else _DATA:

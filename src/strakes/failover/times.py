@@ -10,9 +10,9 @@ from functools import cache, partial, reduce
 from itertools import groupby, pairwise
 
 from strakes.failover.blocks import Block, Resource
-from strakes.failover.checks_nodes import settings_of_nodes
 from strakes.failover.facts import RELATIONS, Certain, is_true, read_table, seconds
 from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup, nodes_of
 
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}

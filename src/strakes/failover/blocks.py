@@ -209,6 +209,13 @@ class Resource:
         return found
 
     @property
+    def floating(self) -> list[str]:
+        """Return the addresses of the sites if the resource floats (moves with an address)."""
+        given = [value for key, value in self.block.settings if key == "floating"]
+        given += [" ".join(block.words) for block in self.block.all("floating")]
+        return [re.sub(r":\d+$", "", text.split()[-1]) for text in given if text]
+
+    @property
     def protocols(self) -> list[str]:
         """Return the distinct replication protocols (A, B or C)."""
         return self.all_values("net", "protocol") or [self.block.get("protocol") or self.common.get("protocol") or "C"]

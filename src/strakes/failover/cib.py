@@ -285,8 +285,7 @@ class Cib:
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
         ]
-        # Pacemaker compares these names without regard to case.
-        known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}
+        known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}  # Pacemaker ignores case.
         return tuple(dict.fromkeys(known.get(name.lower(), name) for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:

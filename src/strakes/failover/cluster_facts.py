@@ -146,14 +146,13 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     for one in setup.drbd:
         program = one.option("handlers", "fence-peer").split()[:1]
         away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # at another site
-        away = away or bool(one.block.all("floating"))
         copies = [each for each in setup.services if each.is_drbd and each.values.get("drbd_resource") == one.name]
         deduced: Table = {
-            "is managed": yes(copies and not away),
+            "is managed": yes(copies and not away and not one.floating),
             "carries a local file system": yes(
                 any(needs_one_node(each) and each.device in one.devices for each in setup.services)
             ),
-            "the protocol": () if one.is_for_a_distance or away else one.protocols,
+            "the protocol": () if one.is_for_a_distance or away or one.floating else one.protocols,
             "the fencing": () if one.block.all("stacked-on-top-of") else one.fencing,
             "unknown resync-after": [
                 text

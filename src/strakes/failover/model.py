@@ -148,7 +148,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
     if any(cib.is_stacked(one.clone) for one in copies):
         # Floating DRBD replicates to another cluster; in this one, all nodes use the same disk.
-        replicated = {name: None for name in replicated if name not in drbd or not drbd[name].block.all("floating")}
+        replicated = {name: None for name in replicated if name not in drbd or not drbd[name].floating}
     near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
     hosts = [{host.name for host in resource.hosts} for resource in near if resource.hosts]
     forbidden = {node for one in parts for node in cib.banned.get(one.id, ())}

@@ -452,8 +452,7 @@ class Story:
         wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.start([target], stop=True)
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
-        # A remote node comes back as soon as its connection does.
-        off = world.off | {*state.fenced} - {*remote}
+        off = world.off | {*state.fenced} - {*remote}  # A remote node comes back with its connection.
         return replace(world, state=state, off=off, stuck=world.stuck or bool(unclean)), Step(
             state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait
         )

@@ -38,8 +38,7 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
     opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
-        # Elsewhere the resource does not run, unless the attribute has its value.
-        only = opt_in or element.get("resource-discovery") == "exclusive"
+        only = opt_in or element.get("resource-discovery") == "exclusive"  # It runs nowhere else.
         for rule in element.iterfind("./rule"):
             tested = {test.get("attribute", "") for test in rule.iter("expression")} - given
             if any(not name.startswith("#") and not _WATCHED.fullmatch(name) for name in tested):

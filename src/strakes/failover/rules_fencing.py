@@ -79,10 +79,9 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
     """Find fencing levels with an unusable device, and nodes without a level where other nodes have levels."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
-    # Pacemaker itself has the device watchdog.
     for node in setup.node_names:
         for index, names in enumerate(cib.levels_of(node), 1):
-            for name in (name for name in names if name != "watchdog"):
+            for name in (name for name in names if name != "watchdog"):  # Pacemaker itself has this device.
                 if name not in known:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):

@@ -188,8 +188,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
     hosts = set(map(_short, (*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts))))
     for given, thing, name in _owners(setup):
         address = real.get(given, given)
-        # DRBD's proxy has loopback addresses.
-        if is_address(address) and not address.startswith("127."):
+        if is_address(address) and not address.startswith("127."):  # DRBD's proxy has loopback addresses.
             own = _short(thing)
             first, other = known.setdefault(address, (own, name))
             pair = {own, first}

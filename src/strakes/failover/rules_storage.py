@@ -174,9 +174,8 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
     keys = ("ip", "address", "alias_ip", "secondary_private_ip")
     known = {values[key] for values in movers for key in keys if values.get(key)}
     for one in setup.drbd:
-        floating = [re.sub(r":\d+$", "", block.words[-1]) for block in one.block.all("floating") if block.words]
-        if known and floating and not known & {*floating}:
-            yield f"drbd: {one.name} has floating {' and '.join(floating)}, which no IPaddr2 resource has"
+        if known and one.floating and not known & {*one.floating}:
+            yield f"drbd: {one.name} has floating {' and '.join(one.floating)}, which no IPaddr2 resource has"
     for one in (one for one in setup.services if known or one.values.get("master_ip")):
         held = _held(one) if options_of(f"{one.provider}:{one.agent}") and one.agent not in ADDRESSES else ()
         for name, address in held:

@@ -195,7 +195,6 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         nodes = sorted(seen.steady.nodes_of(one.id, role))
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
-        # A file system that two nodes mount is destroyed, and so is the service of an address that two nodes announce.
         shared = any(is_true(one.values.get(name, "false")) for name in ("lvs_support", "unique_clone_address"))
         shared = shared or is_true(cib.clones.get(one.clone, {}).get("globally-unique", "false"))
         hashed = shared or one.values.get("clusterip_hash") or re.match("lo|dummy", one.values.get("nic", ""))
@@ -207,6 +206,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
             "is known": yes(one.id in seen.steady.places.keys() - unknown),
             "is lost with": lost if single and not cib.is_bound(one) else [],
             "is kept from other nodes": yes(cib.only_node(one) or apart or setup.nodes_assumed),
+            "nodes are assumed": yes(setup.nodes_assumed),
             "is on a shared disk": yes(one.is_on_shared_disk),
             "needs one node": yes(needs_one_node(one) or (one.agent in ADDRESSES and not hashed)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
@@ -215,8 +215,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
-    # Pacemaker releases after 2.1.5 place resources differently if the CIB has utilization, bundles or group
-    # colocations.
+    # Pacemaker after 2.1.5 places resources with utilization, of bundles or in colocations of groups differently.
     if cib.properties.get("placement-strategy", "default") != "default":
         return {one.id for one in cib.services}
     bundles = {one.get("id", "") for one in cib.root.iter("bundle")}

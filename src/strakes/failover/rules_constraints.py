@@ -202,7 +202,6 @@ def homes(setup: Setup) -> Iterator[Thing]:
             continue
         names = {name, *(one.id for one in members)}
         about = [one for one in cib.locations if names & set(one.resources) and one.certain]
-        # crm_resource --move creates constraints with ids cli-*.
         scores = [one.score for one in about if not one.id.startswith("cli-")]
         stays = _stickiness(cib, members)
         deduced = {"the stickiness": f"{stays:g}", "the preference": f"{max(scores, default=0.0):g}"}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover import rules_fencing_devices as power
+from strakes.failover.cluster import is_address
 from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
@@ -50,7 +51,8 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
                 local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
                 rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
-        yield f"cib: {first} and {node} have the same BMC, outlet or machine: {key}"
+        sure = is_address(key.partition(" ")[0]) or key.startswith("fence_")
+        yield graded(sure, f"cib: {first} and {node} have the same BMC, outlet or machine: {key}")
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:

@@ -98,7 +98,6 @@ def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
             levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
             devices = next(filter(None, levels), []) if levels else devices
             least_s = max((cib.delay_s(device, node) for device in devices), default=0.0)
-            # The delay is random between pcmk_delay_base and pcmk_delay_max.
             delays[node] = least_s, max([least_s, *(seconds(one.values.get("pcmk_delay_max", "")) for one in devices)])
     return delays
 

@@ -50,7 +50,6 @@ def _alike(setup: Setup) -> Iterator[str]:
         yield "corosync.conf: the nodes do not have the same links"
     totem = setup.corosync.one("totem")
     given = {one.get("linknumber", "0"): one.get("mcastport") for one in totem.all("interface")}
-    # The links of knet use the ports 5405, 5406 and so on.
     used = {str(number) for node in nodes_of(setup) for number in links_of(node)}
     ports = [(given.get(number) or str(5405 + int(number)), number) for number in sorted(used)]
     knet = totem.get("transport", "knet") == "knet" and not totem.one("interface").get("bindnetaddr")
@@ -98,7 +97,8 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
     listed, nodes = set(map(_short, ids)), setup.pacemaker.nodes
     for name in setup.pacemaker.members_of_corosync:
         if _short(name) not in listed:
-            yield f"cib: node {name} is not in corosync.conf ({', '.join(sorted(ids))})"
+            text = f"cib: node {name} is not in corosync.conf ({', '.join(sorted(ids))})"
+            yield graded(all(node.get("name") for node in nodes_of(setup)), text)
     # A node that only votes may run without Pacemaker.
     for name in (name for name in sorted(ids) if nodes and _short(name) not in set(map(_short, nodes))):
         yield Doubtful(f"corosync.conf: node {name} is not in the CIB ({', '.join(sorted(nodes))})")
@@ -165,7 +165,6 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
         name = name_of(node) or f"node {node.get('nodeid')}"
         yield from ((address, name, f"ring{number}_addr of {name}") for number, address in links_of(node).items())
     for resource, host in ((one, side) for one in setup.drbd for side in one.hosts):
-        # A host that no node has may be any node with another name.
         name = f"node {host.name}" if _foreign_hosts(setup, resource) else host.name
         for given in host.addresses:
             address = re.sub(r":\d+$", "", given.split()[-1] if given.split() else "").strip("[]")

@@ -208,7 +208,6 @@ def _named(one: Primitive) -> Iterator[str]:
         # A name without a slash may be a pool, or the name of anything else.
         if "/" in value or name in ("device", "dataset", "pool", "target"):
             yield f"{one_name(value.rstrip('/'))}/"
-    # A SAP instance is called SID_INSTANCE_HOST.
     yield "/usr/sap/{}/{}/".format(*[*one.values.get("InstanceName", "").split("_"), "", ""][:2])
 
 
@@ -237,7 +236,9 @@ def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
             yield from ((one, base) for base in targets if base.values.get("iqn") == one.values.get("target_iqn"))
         if one.agent == "exportfs":
             servers = by_agent.get("nfsserver", ())
-            yield from ((one, base) for base in servers if base.group == one.group or cib.ties.starts_after(one, base))
+            yield from (
+                (one, base) for base in servers if base.group == one.group != "" or cib.ties.starts_after(one, base)
+            )
 
 
 def clone_of(setup: Setup, device: str) -> str:

@@ -148,7 +148,8 @@ def export_wrong(setup: Setup) -> Iterator[str]:
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
     for number, first, other in shared((one.values.get("fsid", ""), one.id) for one in exports):
         if number and place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
-            yield f"cib: {place[first]} and {place[other]} have fsid={number}"
+            sure = number not in ("0", "root")  # Each of two servers may have a root of NFSv4.
+            yield graded(sure, f"cib: {place[first]} and {place[other]} have fsid={number}")
     yield from (Doubtful(f"cib: {first} and {other} both export {what}") for what, first, other in shared(clients))
     words = [(one.id, word) for one in exports for word in re.split(r"[,\s]+", one.values.get("options", ""))]
     known = {"", *options_of("exports")}

@@ -52,6 +52,29 @@ def test_a_first_level_that_only_waits_for_a_crash_dump_allows_no_split_brain(tm
     assert "at random" in " ".join(text for scene in result.singles for text in scene.said)
 
 
+def test_resources_of_remote_nodes_move_and_floating_drbd_has_no_second_copy(tmp_path: Path) -> None:
+    need("crm_simulate")
+    (tmp_path / "setup.sh").write_text(
+        "pcs cluster setup c na nb\npcs stonith create f fence_xvm pcmk_host_list='na nb nc'\n"
+        "pcs resource create nc ocf:pacemaker:remote op monitor interval=10s\n"
+        "pcs resource create p Dummy op monitor interval=10s\npcs constraint location p prefers nc=100\n"
+    )
+    scenes = {one.failures[0].text: one for one in rehearse(read_plan(tmp_path), doubles=False).singles}
+    assert scenes["p fails"].ending == "restart" and scenes["nc fails"].ending == "take-over"
+    assert scenes["p fails and cannot be stopped"].fenced == ("nc",)
+    given = ["drbd resource r { device /dev/drbd0; disk /dev/vg/r; floating 10.0.0.9:7788; floating 10.1.0.9:7788; }"]
+    given += ["primitive d ocf:linbit:drbd drbd_resource=r", "ms m d meta clone-max=1 notify=true", "group g fs"]
+    given += ["primitive fs ocf:heartbeat:Filesystem device=/dev/drbd0 directory=/srv/data fstype=ext4"]
+    given += [
+        "colocation c INFINITY: m ip",
+        "colocation d2 INFINITY: g m:Promoted",
+        "order o ip m",
+        "order p m:promote g",
+    ]
+    endings = {one.failures[0].text: one.ending for one in rehearse(setup_of_example(given), doubles=False).singles}
+    assert endings["shared disks of g fail"] == "outage"
+
+
 def test_bound_mounts_are_left_out_and_locks_wait_for_fencing() -> None:
     need("crm_simulate")
     mount = "ocf:heartbeat:Filesystem directory=/srv/m device"

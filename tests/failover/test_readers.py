@@ -99,12 +99,19 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
         "for a in {1..2}; do\n  for b in x; do\n    pcs property set p_$a=$b\n  done\ndone\n"
         "[root@na ~]# pcs resource create ip IPaddr2 ip=$VIP group g --future\n"
         "pcs constraint location add l regexp%i.* nb -- -INFINITY resource-discovery=never\n"
+        "pcs booth create ip 10.3.0.11\npcs constraint ticket add T promoted ip loss-policy=fence\n"
         "na:~ # pcs stonith sbd enable device=/dev/a device=/dev/b SBD_WATCHDOG_TIMEOUT=7\n"
     )
     setup = read_plan(tmp_path)
     assert setup.services[0].group == "g" and setup.sbd["SBD_DEVICE"] == "/dev/a;/dev/b"
     assert [(one.resources, one.score) for one in setup.pacemaker.locations] == [(("ip",), -float("inf"))]
-    assert setup.node_names == ("na", "nb") and setup.services[0].values["ip"] == "10.3.0.10"
+    assert setup.node_names == ("na", "nb") and [one.values.get("ip") for one in setup.services] == [
+        "10.3.0.10",
+        "10.3.0.11",
+        None,
+    ]
+    (ticket,) = setup.pacemaker.constraints("rsc_ticket")
+    assert ticket["rsc-role"] == "Promoted" and ticket["loss-policy"] == "fence"
     assert [(one.values["pcmk_host_list"], one.values["ip"][-1]) for one in setup.devices] == [("na", "a"), ("nb", "b")]
     assert setup.pacemaker.properties == {"have-watchdog": "true", "p_1": "x", "p_2": "x"}
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,9 +102,11 @@ def test_a_good_foreign_cluster_has_no_error_and_no_unknown_option(name: str) ->
 ARRANGEMENTS = tomllib.loads(Path(__file__).with_name("arrangements.toml").read_text(encoding="utf-8"))["arrangement"]
 
 
-@pytest.mark.parametrize(("rule", "statements"), [(one["rule"], one["change"]) for one in ARRANGEMENTS])
-def test_an_arrangement_of_a_published_guide_is_no_mistake(rule: str, statements: list[str]) -> None:
-    assert not _applied(_NAMED[rule], tuple(statements))
+@pytest.mark.parametrize("one", ARRANGEMENTS, ids=lambda one: one["rule"])
+def test_an_arrangement_of_a_published_guide_is_no_mistake_or_only_doubtful(one: dict[str, Any]) -> None:
+    rule, doubtful = _NAMED[one["rule"]], one.get("doubtful", False)
+    found = {getattr(place, "severity", rule.severity) for place in _applied(rule, tuple(one["change"]))}
+    assert found <= {"warning"} and bool(found) == doubtful
 
 
 def test_services_whose_orders_form_a_circle_run_nowhere() -> None:

@@ -48,14 +48,14 @@ def nodes(setup: Setup) -> Iterator[Thing]:
     """Yield the attributes of each node, and whether a device can fence it."""
     cib = setup.pacemaker
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
+    fences = cib.properties.get("stonith-enabled", "").lower() not in ("false", "no", "off", "0")
     # To fence a guest node or a replica of a bundle, Pacemaker restarts its container.
     guests = set(cib.remote_nodes) - {one.id for one in setup.services if one.agent == "remote"}
     active = [name for name in setup.members if not is_true(cib.node_attributes.get(name, {}).get("standby", ""))]
     for name in (name for name in setup.node_names if name not in guests):
         deduced = {
-            "is to be fenced": yes(
-                cib.properties.get("stonith-enabled", "").lower() not in ("false", "no", "off", "0")
-            ),
+            # A node that is only in corosync.conf votes, and runs no services.
+            "is to be fenced": yes(fences and (name in cib.nodes or not cib.nodes)),
             "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
             # A node that always is in standby may be there for its vote.
             "only votes": yes(name in votes_only or len(active) > 1),
@@ -149,9 +149,6 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
         copies = [each for each in setup.services if each.is_drbd and each.values.get("drbd_resource") == one.name]
         deduced: Table = {
             "is managed": yes(copies and not away and not one.floating),
-            "carries a local file system": yes(
-                any(needs_one_node(each) and each.device in one.devices for each in setup.services)
-            ),
             "the protocol": () if one.is_for_a_distance or away or one.floating else one.protocols,
             "the fencing": () if one.block.all("stacked-on-top-of") else one.fencing,
             "unknown resync-after": [

@@ -219,13 +219,13 @@ def test_a_run_is_written_only_into_its_own_directory(
         return made
 
     monkeypatch.setattr("strakes.runs.store.make_new_directory", make_and_exchange)
-    monkeypatch.setattr(Store, "_newest_unfinished", lambda *_: writer)
     with make_run() as writer:
         writer.write_cells([Cell("s", "a", {})])
         writer.append_visit(Visit(0, cell="a"))
         writer.run.write("findings.json", {"schema": 1})
         writer.finish("interrupted")
     assert Run(own).visits == [Visit(0, cell="a")] and Run(own).findings and Run(own).cells
+    monkeypatch.setattr(Store, "_newest_unfinished", lambda *_: Run(writer.path))
     for act in (lambda: store.resume("f"), lambda: writer.run.write("findings.json", {})):
         with pytest.raises(BadInputError, match="another run has its name now"):
             act()

@@ -69,7 +69,7 @@ def test_an_unknown_node_or_resource_is_refused_with_the_known_ones(via: str, tm
     with pytest.raises(BadInputError, match="--node was not given or is not in the cluster") as refused:
         make_fault("node-standby", Ask(tmp_path, node="mds-c", via=via))
     assert "mds-a, mds-b" in refused.value.remedy
-    with pytest.raises(BadInputError, match="--resource is missing") as refused:
+    with pytest.raises(BadInputError, match="--resource was not given") as refused:
         make_fault("resource-fail", Ask(tmp_path, node="mds-a", resource="nfs", via=via))
     assert "mount-mdt0" in refused.value.remedy
     with pytest.raises(EnvironmentLacksError, match="does not answer"):

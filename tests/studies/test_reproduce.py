@@ -68,7 +68,7 @@ def test_a_statement_that_cannot_be_measured_here_has_the_reason() -> None:
     cells = tuple(cell for cell in portrait.cells if "on" not in cell.settings)
     findings = tuple(one for one in portrait.findings if "bottleneck" not in one.id)
     portrait = replace(portrait, cells=cells, findings=findings, skipped=(impossible, too_long))
-    (row,) = (row for row in rows(SOURCES["S1"], [portrait]) if "node link" in row.published)
+    (row,) = (row for row in rows(SOURCES["S1"], [portrait]) if "link of one node" in row.published)
     assert (row.here, row.decides) == ("not measured", "no single data target")
 
 

@@ -37,8 +37,8 @@ def test_the_tables_have_every_parameter_of_the_agents_of_a_pair() -> None:
     ("kind", "good", "bad"),
     [
         ("bool", ("true", "No", "1"), ("maybe", "2", "")),
-        ("seconds", ("5", "60"), ("5s", "5.5", "five")),
-        ("time", ("60s", "2min", "PT1M", "0", "500ms"), ("5 minutes", "soon", "1d")),
+        ("seconds", ("5", "60", "5.5"), ("5s", "five")),
+        ("time", ("60s", "2min", "PT1M", "0", "5 minutes"), ("soon", "1d")),
         ("score", ("100", "-INFINITY", "infinity"), ("high", "1e3")),
         ("A|B|C", ("A", "c"), ("D", "")),
         ("1..120", ("1", "120"), ("0", "121", "10k", "1s")),

@@ -98,7 +98,7 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
         "for n in $N1 ${N2}; do pcs stonith create f_$n fence_ipmilan ip=10.9.0.${n#n} pcmk_host_list=$n; done  # all\n"
         "for a in {1..2}; do\n  for b in x; do\n    pcs property set p_$a=$b\n  done\ndone\n"
         "[root@na ~]# pcs resource create ip IPaddr2 ip=$VIP group g --future\n"
-        "pcs constraint location add l regexp%i.* nb -- -INFINITY resource-discovery=never\n"
+        "pcs constraint location add l regexp%^i.* nb -- -INFINITY resource-discovery=never\n"
         "pcs booth create ip 10.3.0.11\npcs constraint ticket add T promoted ip loss-policy=fence\n"
         "na:~ # pcs stonith sbd enable device=/dev/a device=/dev/b SBD_WATCHDOG_TIMEOUT=7\n"
     )

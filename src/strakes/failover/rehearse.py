@@ -454,7 +454,7 @@ class Story:
             wait += max(map(self.times.fencing, state.fenced))
         off = world.off | {*state.fenced} - {*remote}  # A remote node comes back with its connection.
         return replace(world, state=state, off=off, stuck=world.stuck or bool(unclean)), Step(
-            state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait
+            state.fenced, said, restarted=bool(state.restarted) and {*state.fenced} <= {*remote}, wait=wait
         )
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:

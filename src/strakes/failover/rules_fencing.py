@@ -12,7 +12,6 @@ from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
 _LEAST_DELAY_S = 3.0  # Minimum difference of two fencing delays, in seconds, that decides a fencing race.
-_PLACEHOLDER = re.compile(r"[<${*]|\.[xXyn](\.|$)")
 _WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Ids of machines are unique.
 
 
@@ -43,14 +42,11 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
             place = power.place_of_power(device, node)
             if not power.is_bmc(device) and not power.is_outlet(device):
                 place = (device.agent, "" if setup.pacemaker.fences_everybody(device) else power.plug_of(device, node))
-            if (
-                place[0]
-                and not _PLACEHOLDER.search(place[0])
-                and (place[-1] or (power.is_bmc(device) and len(nodes) == 1))
-            ):
+            if place[0] and (place[-1] or (power.is_bmc(device) and len(nodes) == 1)):
                 local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
                 rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
+        # Other texts may be placeholders.
         sure = is_address(key.partition(" ")[0]) or key.startswith("fence_")
         yield graded(sure, f"cib: {first} and {node} have the same BMC, outlet or machine: {key}")
 

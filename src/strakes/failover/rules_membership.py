@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from strakes.failover.blocks import Block, Resource
 from strakes.failover.cluster import is_address, read_address
@@ -92,8 +92,10 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
         if hosts:
             yield Doubtful(f"drbd: {name} is on {' and '.join(hosts)}, but no node has one of these names")
     yield from _wrong_ids(setup)
-    if "" in ids or not ids or not setup.cib:
-        return
+    yield from _unlike_pacemaker(setup, ids) if ids and "" not in ids and setup.cib else ()
+
+
+def _unlike_pacemaker(setup: Setup, ids: Mapping[str, str]) -> Iterator[str]:
     listed, nodes = set(map(_short, ids)), setup.pacemaker.nodes
     for name in setup.pacemaker.members_of_corosync:
         if _short(name) not in listed:

@@ -148,12 +148,10 @@ def export_wrong(setup: Setup) -> Iterator[str]:
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
     for number, first, other in shared((one.values.get("fsid", ""), one.id) for one in exports):
         if number and place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
-            sure = number not in ("0", "root")  # Each of two servers may have a root of NFSv4.
-            yield graded(sure, f"cib: {place[first]} and {place[other]} have fsid={number}")
+            yield graded(number not in ("0", "root"), f"cib: {place[first]} and {place[other]} have fsid={number}")
     yield from (Doubtful(f"cib: {first} and {other} both export {what}") for what, first, other in shared(clients))
     words = [(one.id, word) for one in exports for word in re.split(r"[,\s]+", one.values.get("options", ""))]
-    known = {"", *options_of("exports")}
-    strange = ((name, word) for name, word in words if word.partition("=")[0] not in known)
+    strange = [pair for pair in words if pair[1].partition("=")[0] not in {"", *options_of("exports")}]
     yield from (Doubtful(f"cib: {name} has the option {word}") for name, word in strange)
     roots = tuple(f"{place[one.id]}/" for one in exports if one.values.get("fsid") not in ("0", "root"))
     for one in setup.services:
@@ -192,20 +190,18 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
     ports = [one for one in setup.services if one.agent == "portblock"]
     places = {one.id: tuple(one.values.get(key, "") for key in ("ip", "portno", "protocol")) for one in ports}
     opened = {places[one.id] for one in ports if one.values.get("action") == "unblock"}
-    for one in ports:
-        if one.values.get("action") == "block" and places[one.id] not in opened:
-            sure = all(place[0] != one.values.get("ip") for place in opened)
-            yield graded(sure, f"cib: {one.id} blocks {' '.join(places[one.id])}, and nothing unblocks it")
-    for members in setup.pacemaker.groups.values():
-        for earlier, later in combinations(members, 2):
-            if earlier.values.get("action") == "unblock" and later.agent not in ("portblock", "MailTo", "nfsnotify"):
-                yield Doubtful(f"cib: {earlier.id} unblocks before {later.id} has started")
+    blocked = [one.id for one in ports if one.values.get("action") == "block" and places[one.id] not in opened]
+    for name in blocked:
+        sure = all(place[0] != places[name][0] for place in opened)
+        yield graded(sure, f"cib: {name} blocks {' '.join(places[name])}, and nothing unblocks it")
+    for earlier, later in (pair for one in setup.pacemaker.groups.values() for pair in combinations(one, 2)):
+        if earlier.values.get("action") == "unblock" and later.agent not in ("portblock", "MailTo", "nfsnotify"):
+            yield Doubtful(f"cib: {earlier.id} unblocks before {later.id} has started")
     words = [word.rpartition(":") for one in setup.services for word in " ".join(one.values.values()).split()]
     for one in ports:
-        own = {port for address, _, port in words if port.isdecimal() and address.strip("[]") == one.values.get("ip")}
-        if own and not own & set(one.values.get("portno", "").split(",")):
-            text = f"blocks port {one.values.get('portno')}, but services use {', '.join(sorted(own))}"
-            yield Doubtful(f"cib: {one.id} {text}")
+        own = sorted({port for host, _, port in words if port.isdecimal() and host.strip("[]") == places[one.id][0]})
+        if own and not {*own} & {*one.values.get("portno", "").split(",")}:
+            yield Doubtful(f"cib: {one.id} blocks port {one.values.get('portno')}, services use {', '.join(own)}")
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from strakes.base.foreign_text import is_secret
 from strakes.failover import known_options
-from strakes.failover.facts import Certain, Doubtful, shared
+from strakes.failover.facts import Certain, Doubtful, graded, shared
 from strakes.failover.known_options import Option, installed_options, meant, options_of, slip
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules_nodes import settings_of_nodes
@@ -29,9 +29,10 @@ class _Settings:
     asks: Primitive | None = None
     complete: bool = True
 
-    def grade(self, *, sure: bool = True) -> type[str]:
-        """Return the class of a place: only Pacemaker and Corosync, not an agent, refuse or ignore it for sure."""
-        return str if sure and not self.asks and self.where.startswith(("cib", "corosync")) else Doubtful
+    @property
+    def sure(self) -> bool:
+        """Return whether the program refuses or ignores an invalid value: Pacemaker and Corosync do, agents may not."""
+        return not self.asks and self.where.startswith(("cib", "corosync"))
 
 
 def _parameters(one: Primitive) -> Mapping[str, Option]:
@@ -122,11 +123,10 @@ def option_misspelt(setup: Setup) -> Iterator[str]:
     """Find unknown options with a name similar to a known one."""
     for settings, name, other in _unknown(setup):
         if other:
-            grade = settings.grade(sure=bool(slip(name, settings.known)))
-            yield grade(f"{settings.where} has {name}, which may mean {other}")
+            yield f"{settings.where} has {name}, which may mean {other}"
     for module in re.findall(r"(?m)^\s*options\s+(\S+)", setup.modules):
         if module not in _MODULES and (other := slip(module, _MODULES)):
-            yield Doubtful(f"modprobe.d: options of {module}, which may mean {other}")
+            yield f"modprobe.d: options of {module}, which may mean {other}"
 
 
 def option_unknown(setup: Setup) -> Iterator[str]:
@@ -142,7 +142,7 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
         for name, value in settings.pairs:
             wanted = settings.known[name].complaint(value) if name in settings.known else ""
             if wanted and value not in ("", "#default"):
-                yield settings.grade()(f"{settings.where} has {name}={value}, which has to be {wanted}")
+                yield graded(settings.sure, f"{settings.where} has {name}={value}, which has to be {wanted}")
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:

@@ -172,9 +172,9 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
     movers = [one.values for one in setup.services if one.agent not in ("portblock", "remote")]
     keys = ("ip", "address", "alias_ip", "secondary_private_ip")
     known = {values[key] for values in movers for key in keys if values.get(key)}
-    for one in setup.drbd:
-        if known and one.floating and not known & {*one.floating}:
-            yield f"drbd: {one.name} has floating {' and '.join(one.floating)}, which no IPaddr2 resource has"
+    for copy in setup.drbd:
+        if known and copy.floating and not known & {*copy.floating}:
+            yield f"drbd: {copy.name} has floating {' and '.join(copy.floating)}, which no IPaddr2 resource has"
     for one in (one for one in setup.services if known or one.values.get("master_ip")):
         held = _held(one) if options_of(f"{one.provider}:{one.agent}") and one.agent not in ADDRESSES else ()
         for name, address in held:

@@ -34,8 +34,8 @@ def pretends_because(device: Primitive) -> str:
     """Return why a fencing device reports success without cutting power, or an empty text."""
     if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
-    for key in ("pcmk_off_action", "pcmk_reboot_action"):
-        if device.values.get(key, "off") in ("on", "status", "monitor", "metadata", "list"):
+    for key, real in (("pcmk_off_action", ("off",)), ("pcmk_reboot_action", ("off", "reboot", "cycle", "poweroff"))):
+        if device.values.get(key, "off") not in real:
             return f"has {key}={device.values[key]}"
     return ""
 

@@ -12,6 +12,7 @@ from strakes.failover.cluster import is_address, read_address
 from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of
+from strakes.failover.rules_storage import never_together
 from strakes.failover.setup import LINKS, Setup, hosts_of, links_of, name_of, nodes_of
 
 
@@ -98,9 +99,9 @@ def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
 def _unlike_pacemaker(setup: Setup, ids: Mapping[str, str]) -> Iterator[str]:
     listed, nodes = set(map(_short, ids)), setup.pacemaker.nodes
     for name in setup.pacemaker.members_of_corosync:
-        if _short(name) not in listed:
+        if name not in ids:
             text = f"cib: node {name} is not in corosync.conf ({', '.join(sorted(ids))})"
-            yield graded(all(node.get("name") for node in nodes_of(setup)), text)
+            yield graded(_short(name) not in listed and all(node.get("name") for node in nodes_of(setup)), text)
     # A node that only votes may run without Pacemaker.
     for name in (name for name in sorted(ids) if nodes and _short(name) not in set(map(_short, nodes))):
         yield Doubtful(f"corosync.conf: node {name} is not in the CIB ({', '.join(sorted(nodes))})")
@@ -154,6 +155,8 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
         yield f"corosync.conf: tie_breaker: {tie} is not a nodeid"
     if not setup.corosync.one("totem").get("cluster_name"):
         yield "corosync.conf: totem has no cluster_name, which the device needs"
+    if net.get("port") in ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064"):
+        yield Doubtful(f"corosync.conf: the device has port {net.get('port')}, which other services have")
     votes = {"ffsplit": "1", "2nodelms": "1", "lms": str(max(len(nodes) - 1, 1))}.get(algorithm)
     if votes is None:
         yield f"corosync.conf: device has algorithm {algorithm}"
@@ -179,13 +182,13 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for service in setup.services:
         if service.agent in (*ADDRESSES, "remote"):
             address = service.values.get("ip") or service.values.get("server", "")
-            yield address, service.id if service.agent == "remote" else "a service", service.id
+            yield address, f"clone {service.clone}" if service.clone else service.id, service.id
 
 
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
     """Find addresses of two different nodes, fencing devices or services."""
     known: dict[str, tuple[str, str]] = {}
-    real = hosts_of(setup)
+    real, services = hosts_of(setup), {one.id for one in setup.services}
     hosts = set(map(_short, (*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts))))
     for given, thing, name in _owners(setup):
         address = real.get(given, given)
@@ -195,5 +198,6 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
             pair = {own, first}
             # One machine may be both quorum host and fencing controller.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
-            if first != own and pair != {"power", "quorum host"} and not unnamed:
+            apart = {name, other} <= services and never_together(setup.pacemaker, name, other)
+            if first != own and pair != {"power", "quorum host"} and not unnamed and not apart:
                 yield f"{address} is {other}, and {name}"

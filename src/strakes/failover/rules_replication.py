@@ -101,8 +101,8 @@ def _with_any_copy(cib: Cib, copy: Primitive, *, is_tied: bool) -> Iterator[str]
     for tie in cib.colocations:
         (one, _), (other, role) = tie.resources
         carries = any(member.agent in ADDRESSES for member in cib.ties.members(one))
-        if other == copy.clone and carries and tie.score > 0 and not role and not is_tied:
-            yield graded(single, f"cib: {tie.id} keeps {one} with {other}, not with the promoted copy")
+        if other == copy.clone and carries and tie.score > 0 and role != "Promoted" and not is_tied:
+            yield graded(single and not role, f"cib: {tie.id} keeps {one} with {other}, not with the promoted copy")
 
 
 def _without_promotion(cib: Cib) -> Iterator[str]:

@@ -89,7 +89,8 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
         yield from ((f"{one.agent} {name}", one.values.get(name, "").strip()) for name in names)
 
 
-def _never_together(cib: Cib, *resources: str) -> bool:
+def never_together(cib: Cib, *resources: str) -> bool:
+    """Return whether constraints keep two resources on different nodes."""
     parts = [one for one in cib.primitives if one.id in resources]
     names = [{one.id, one.group, one.clone} - {""} for one in parts]
     if cib.nodes and set(cib.nodes) == {node for one in parts for node in cib.banned.get(one.id, ())}:
@@ -114,7 +115,7 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     group = {one.id: one.group or one.id for one in setup.services}
     for (kind, value), first, other in shared(rows):
         shared_by_nodes = kind in ("device", "pool", "volume group") or kind.startswith("iSCSI")
-        if shared_by_nodes or not _never_together(setup.pacemaker, first, other):
+        if shared_by_nodes or not never_together(setup.pacemaker, first, other):
             sure = (shared_by_nodes or kind.endswith(" ip")) and group[first] != group[other]
             yield graded(sure, f"cib: {first} and {other} have the {kind} {value}")
     for bundle in setup.pacemaker.root.iter("bundle"):
@@ -147,7 +148,7 @@ def export_wrong(setup: Setup) -> Iterator[str]:
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
     for number, first, other in shared((one.values.get("fsid", ""), one.id) for one in exports):
-        if number and place[first] != place[other] and not _never_together(setup.pacemaker, first, other):
+        if number and place[first] != place[other] and not never_together(setup.pacemaker, first, other):
             yield graded(number not in ("0", "root"), f"cib: {place[first]} and {place[other]} have fsid={number}")
     yield from (Doubtful(f"cib: {first} and {other} both export {what}") for what, first, other in shared(clients))
     words = [(one.id, word) for one in exports for word in re.split(r"[,\s]+", one.values.get("options", ""))]

@@ -144,7 +144,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     """Yield the options and properties of each DRBD resource."""
     names = {one.name for one in setup.drbd}
     for one in setup.drbd:
-        program = one.option("handlers", "fence-peer").split()[:1]
+        program = (one.option("handlers", "fence-peer") or one.option("handlers", "outdate-peer")).split()[:1]
         away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # at another site
         copies = [each for each in setup.services if each.is_drbd and each.values.get("drbd_resource") == one.name]
         deduced: Table = {

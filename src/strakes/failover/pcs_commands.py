@@ -99,6 +99,8 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
         rest += ["meta", "provides=unfencing"]  # pcs reads this from the metadata of the agent.
     read = read_words(filter(None, rest), _BLOCKS)
     element = builder.primitive(identity, agent, read, standard=standard)
+    for operation in element.iterfind("./operations/op[@name='monitor'][@interval='0s']"):
+        operation.set("interval", "60s")
     if all(name != "monitor" for kind, name, _ in read.blocks if kind == "op"):
         for settings in _default_monitors(element.attrib):
             builder.operation(element, "monitor", settings)

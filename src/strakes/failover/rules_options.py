@@ -131,9 +131,7 @@ def option_misspelt(setup: Setup) -> Iterator[str]:
 
 def option_unknown(setup: Setup) -> Iterator[str]:
     """Find unknown options without a similar known name."""
-    for settings, name, other in _unknown(setup):
-        if not other and settings.complete:
-            yield f"{settings.where} has {name}"
+    yield from (f"{one.where} has {name}" for one, name, other in _unknown(setup) if not other and one.complete)
 
 
 def value_not_accepted(setup: Setup) -> Iterator[str]:
@@ -142,7 +140,10 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
         for name, value in settings.pairs:
             wanted = settings.known[name].complaint(value) if name in settings.known else ""
             if wanted and value not in ("", "#default"):
-                yield graded(settings.sure, f"{settings.where} has {name}={value}, which has to be {wanted}")
+                yield settings.grade()(f"{settings.where} has {name}={value}, which has to be {wanted}")
+    for path, block in setup.corosync.sections():
+        wrong = [name for name, value in block.settings if not value or " #" in value]
+        yield from (f"corosync.conf: {path} has {name} without a value, or with a comment after it" for name in wrong)
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import stat
 import subprocess
 import threading
 from contextlib import ExitStack, suppress
@@ -151,6 +152,7 @@ class Workspace:
                     directory_now = _make_directory(real, parent, name)
                     undo.callback(_undo, parent, name, directory_now)
                     opened = directory_now, _write_marker(directory_now, marker)
+                    _refuse_exchanged(real / name, *opened)
             except OSError as error:
                 what, remedy = _PROBLEMS.get(error.errno or 0, _OTHER_PROBLEM)
                 raise BadInputError(what, where=str(real), why=os.strerror(error.errno or 0), remedy=remedy) from error
@@ -292,6 +294,18 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
         return directory
     os.close(directory)  # Another user replaced the directory after mkdir().
     raise OSError(errno.ENOTEMPTY, "")
+
+
+def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:
+    """Raise BadInputError if the owner of the parent directory gave the name of the new one to another directory.
+
+    The new marker shows which owner (NFS: root_squash) and modes (FAT, SMB) new files of this process get there.
+    """
+    made, ours = os.fstat(directory), os.fstat(marker)
+    if made.st_uid != ours.st_uid or made.st_mode & ~ours.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        os.close(marker)
+        what, remedy = "another directory took the place of the new one", "Measure in a directory of a trusted owner."
+        raise BadInputError(what, where=str(path), why=f"it is one of user {made.st_uid}", remedy=remedy)
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:

@@ -108,7 +108,8 @@ def make_new_directory(path: Path) -> int:
         _sync(parent)
         with closing(os.open(path.name, _DIRECTORY, dir_fd=parent)) as made:
             # The owner of the parent directory can give the name to another directory.
-            if os.listdir(made) or owner_of(made) not in (0, os.geteuid()):
+            free = os.fstat(made).st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if free or os.listdir(made) or owner_of(made) not in (0, os.geteuid()):
                 raise PlantedFileError("another directory has taken the place of the new one", path)
             return os.dup(made)
 
@@ -497,8 +498,8 @@ def _mode_of(name: str, directory: int) -> int:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         status = None
-    if status is not None and stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()):
-        return status.st_mode & 0o777
     mask = os.umask(0)
     os.umask(mask)
-    return 0o666 & ~mask
+    # A file with several names may be a hard link of another user, who chose a file with this mode.
+    ours = status and stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and status.st_nlink == 1
+    return status.st_mode & 0o777 if status and ours else 0o666 & ~mask

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from strakes.base.errors import MeasurementError, StrakesError
+from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import open_own
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
@@ -45,13 +45,14 @@ class Promise:
         self._path = announce(root, fault, undo)
         try:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
-                self._journal = os.dup(file.fileno())
+                self._journal, self._copy = os.dup(file.fileno()), os.memfd_create("record")
+                os.write(self._copy, file.read())
         except OSError as error:
             raise store_error(error, self._path) from error
         self._tried = False
         self._guard = subprocess.Popen(
-            python_module(__name__, str(self._path), str(self._journal), str(within_s)),
-            pass_fds=[self._journal],
+            python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),
+            pass_fds=[self._copy, self._journal],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -69,7 +70,7 @@ class Promise:
         first failed attempt. Raises StrakesError if the fault cannot be undone.
         """
         try:
-            return "" if self._tried else _keep_trying(self._path, self._journal, say)
+            return "" if self._tried else _keep_trying(self._path, self._copy, self._journal, say)
         except StrakesError:
             self._tried = True
             raise
@@ -86,6 +87,7 @@ class Promise:
         self._guard.stdin.close()
         self._guard.wait()
         os.close(self._journal)
+        os.close(self._copy)
 
     def _tell(self, message: bytes) -> None:
         assert self._guard.stdin is not None
@@ -93,12 +95,12 @@ class Promise:
             os.write(self._guard.stdin.fileno(), message)
 
 
-def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
+def _keep_trying(path: Path, copy: int, journal: int, say: Callable[[str], None]) -> str:
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
-            return put_right_open(path, journal)
-        except MeasurementError as error:
+            return put_right_open(path, copy, journal=journal)
+        except (EnvironmentLacksError, MeasurementError) as error:
             if time.monotonic() > deadline:
                 raise
             if not reported:
@@ -112,16 +114,16 @@ def main() -> int:
     """Run the guard process. Return its exit status: 0 if the fault is undone."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    path, journal, within_s = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    path, copy, journal, within_s = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     try:
-        if not _wait(path, journal, within_s):
-            _keep_trying(path, journal, lambda _text: None)
+        if not _wait(path, copy, within_s):
+            _keep_trying(path, copy, journal, lambda _text: None)
     except StrakesError:
         return 1
     return 0
 
 
-def _wait(path: Path, journal: int, within_s: float) -> bool:
+def _wait(path: Path, copy: int, within_s: float) -> bool:
     told, drill = b"", select.poll()
     drill.register(sys.stdin, select.POLLIN)
     deadline = time.monotonic() + UNDO_LIMIT_S + within_s
@@ -136,7 +138,7 @@ def _wait(path: Path, journal: int, within_s: float) -> bool:
         elif time.monotonic() >= deadline:
             deadline = math.inf
             try:
-                put_right_open(path, journal, settle=False)
+                put_right_open(path, copy, settle=False)
             except StrakesError:
                 deadline = time.monotonic() + _AGAIN_S
 

@@ -24,7 +24,7 @@ from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
 from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import store_error, write_json
-from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
 _LOOK_EVERY_S = 0.5
 _MOST_BYTES = 1 << 20
@@ -88,12 +88,15 @@ def put_right(path: Path) -> str:
         return put_right_open(path, file.fileno(), there=False)
 
 
-def put_right_open(path: Path, descriptor: int, *, settle: bool = True, there: bool = True) -> str:
+def put_right_open(
+    path: Path, descriptor: int, *, settle: bool = True, there: bool = True, journal: int | None = None
+) -> str:
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
     Returns and raises the same as :func:`put_right`. An empty file records that the fault is already undone.
     ``settle``: whether to remove the file afterwards. Without it, a lock by another process is ignored after COMMAND_S
-    seconds. ``there``: whether this process has the working directory of the drill.
+    seconds. ``there``: whether this process has the working directory of the drill. ``journal``: descriptor of the
+    file in the store if ``descriptor`` is a copy in memory. The store may be on the servers that the drill stops.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
@@ -106,6 +109,9 @@ def put_right_open(path: Path, descriptor: int, *, settle: bool = True, there: b
             if settle:
                 os.ftruncate(own, 0)
                 with suppress(OSError):
+                    if journal is not None:
+                        with closing(_reopened(path, journal)) as stored:
+                            os.ftruncate(stored, 0)
                     remove_kept(path)
             return not_needed or pending.undo.text
     except OSError as error:
@@ -122,13 +128,13 @@ def _undo_elsewhere(pending: Pending) -> str:
     with ExitStack() as stack:
         there = "/"
         with suppress(OSError, StrakesError):
-            run(("stat", path))  # This command has a time limit. Opening a directory of a dead server has none.
+            run_unmarked(("stat", path))  # This has a time limit. Opening a directory of a dead server has none.
             found = stack.enter_context(closing(open_directory(Path(path))))
             if _inode(os.fstat(found)) == inode:
                 there = f"/proc/{os.getpid()}/fd/{found}"
 
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-            return run(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *argv), timeout_s)
+            return run_unmarked(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *argv), timeout_s)
 
         try:
             return pending.undo.do(ask)
@@ -143,10 +149,13 @@ def _undo_elsewhere(pending: Pending) -> str:
 def _lock(journal: int, within_s: float | None) -> None:
     deadline = math.inf if within_s is None else time.monotonic() + within_s
     while time.monotonic() < deadline:
-        with suppress(BlockingIOError):
+        try:
             fcntl.flock(journal, fcntl.LOCK_EX | (0 if within_s is None else fcntl.LOCK_NB))
             break
-        time.sleep(_LOOK_EVERY_S)
+        except BlockingIOError:
+            time.sleep(_LOOK_EVERY_S)
+        except OSError:  # A file system without locks. Undoing a fault twice does no harm.
+            break
 
 
 def _reopened(path: Path, descriptor: int) -> int:
@@ -190,17 +199,20 @@ def _read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
     """Undo the faults of drills that have ended, newest first.
 
-    ``known_dead``: skip drills on other hosts and in other containers, which may still run. At the end, raises
+    ``known_dead``: skip drills on other hosts and in other containers without an error. At the end, raises
     BadInputError for a file that is damaged or belongs to another user.
     """
     faults, errors = _read_all(root)
-    lives = ("dead",) if known_dead else ("dead", "elsewhere")
     for pending in reversed(faults):
-        if pending.owner.life() in lives:
+        life = pending.owner.life()
+        if life == "dead":
             try:
                 yield pending, put_right(pending.path), ""
             except StrakesError as error:
                 yield pending, "", str(error)
+        elif life == "elsewhere" and not known_dead:
+            gone = f"If that is gone, undo the fault by hand ({pending.undo.text}), then remove {pending.path}."
+            yield pending, "", f"this is of another host or container: run strakes failover undo there. {gone}"
     if errors:
         raise errors[0]
 

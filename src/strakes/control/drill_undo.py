@@ -19,7 +19,7 @@ from strakes.base.processes import process_start
 from strakes.lab.ceph_lab import start_metadata_server
 from strakes.lab.ha_pair import Pair
 from strakes.lab.manager import status
-from strakes.targets.command import Runner, run
+from strakes.targets.command import Runner, run_unmarked
 
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
@@ -44,7 +44,7 @@ class Undo(ABC):
         return self.words.format_map(vars(self))
 
     @abstractmethod
-    def do(self, ask: Runner = run) -> str:
+    def do(self, ask: Runner = run_unmarked) -> str:
         """Undo the fault. Return a text about any part that was not necessary, or "".
 
         Raises StrakesError if the fault could not be undone.
@@ -64,7 +64,7 @@ class RunCommand(Undo):
         waits = f", until {shown_command(self.look)} says {self.answer!r}" if self.look else ""
         return f"run: {shown_command(self.argv)}{waits}"
 
-    def do(self, ask: Runner = run) -> str:
+    def do(self, ask: Runner = run_unmarked) -> str:
         done = ask(self.argv, COMMAND_S)
         if done.status != 0:
             why = done.stderr.strip() or done.stdout.strip() or f"status {done.status}"
@@ -100,7 +100,7 @@ class MountTargets(Undo):
         unless = ", unless another server has mounted it" if self.elsewhere else ""
         return without_secrets(f"run: {'; '.join(self.mounts)}{unless}")
 
-    def do(self, ask: Runner = run) -> str:
+    def do(self, ask: Runner = run_unmarked) -> str:
         """Mount the targets that no other server has mounted.
 
         Raises MeasurementError if a mount fails, or if another server does not answer and may have mounted a target.
@@ -153,7 +153,7 @@ class Continue(Undo):
     pid: int
     started: int
 
-    def do(self, ask: Runner = run) -> str:
+    def do(self, ask: Runner = run_unmarked) -> str:
         if process_start(self.pid) == self.started:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
@@ -168,7 +168,7 @@ class StartMetadataServer(Undo):
     lab: str
     name: str
 
-    def do(self, ask: Runner = run) -> str:
+    def do(self, ask: Runner = run_unmarked) -> str:
         start_metadata_server(Path(self.lab), self.name)
         return ""
 
@@ -180,7 +180,7 @@ class RestorePair(Undo):
     words = "connect every cable and switch on every node of the lab {lab}"
     lab: str
 
-    def do(self, ask: Runner = run) -> str:
+    def do(self, ask: Runner = run_unmarked) -> str:
         lab = status(self.lab)
         if lab is not None:
             Pair(lab.facts).restore()

@@ -18,7 +18,7 @@ from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, Undo
 from strakes.failover.timeline import Moment
-from strakes.targets.command import Runner, Servers, run
+from strakes.targets.command import Runner, Servers, run, run_unmarked
 from strakes.targets.description import TargetRecovery
 
 Seen = Callable[[Moment], None]
@@ -97,7 +97,7 @@ class CommandFault(OneCommand):
     """Fault caused by the command of ``--fault-command`` and undone by the command of ``--restore-command``."""
 
     def __init__(self, ask: Ask) -> None:
-        self._run = run
+        self._run = run_unmarked
         self._strike = words_of("--fault-command", ask.fault_command)
         self.undo = RunCommand(words_of("--restore-command", ask.restore_command)) if ask.restore_command else None
         self.text = f"run: {shown_command(self._strike)}"

@@ -9,7 +9,7 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -86,15 +86,25 @@ class Command(Generic[T_co]):
         return self.read(run(self.argv, self.timeout_s))
 
 
-def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+def run_unmarked(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+    """Run a command of the user, as :func:`run` does. A service that the command starts stays after the end of strakes.
+
+    Processes with the mark of :func:`mark_of` are killed at the end.
+    """
+    return run(argv, timeout_s, mark={})
+
+
+def run(
+    argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S, *, mark: Mapping[str, str] | None = None
+) -> Completed:
     """Run a command with empty standard input and messages in English. Return its output and exit status.
 
     After the time limit, the command and its children are killed. Raises CommandTimeout, or EnvironmentLacksError if
-    the command cannot be started.
+    the command cannot be started. ``mark``: variables that mark the command, by default those of :func:`mark_of`.
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
-    mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
+    mark = mark_of(os.getpid(), process_start(os.getpid()) or 0) if mark is None else mark
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
     # Memory files, because a pipe stays open until all children end, and TMPDIR may be on a dead server.
     with _output_file("stdout") as stdout, _output_file("stderr") as stderr:

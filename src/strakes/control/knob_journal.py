@@ -57,10 +57,8 @@ class Owner:
 
     def life(self) -> Life:
         """Return "alive", "dead" or "elsewhere" (on another host or in another container)."""
-        if self.host != socket.gethostname():
-            return "elsewhere"
-        if self.boot != boot_id():
-            return "dead"
+        if not self.this_boot:  # This comes first, because the name of a host may change.
+            return "dead" if self.host == socket.gethostname() else "elsewhere"
         if self.namespace != pid_namespace():
             return "elsewhere"
         return "alive" if process_start(self.pid) == self.started else "dead"

@@ -119,7 +119,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
                 os.kill(number, signal.SIGKILL)
         # A killed process may have restored a value without removing the record.
         for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
-            _give_back_closed(root, place)
+            give_back_closed(root, place)
         return settle(root, journal, keep=keep, ask=ask)
     finally:
         journal.release()
@@ -212,11 +212,12 @@ def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
 
 def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: str | None, why: str = "") -> Restored:
     journal.note("settled", number=entry.number, outcome=outcome, found=value)
-    _give_back_closed(journal.root, entry.place)
+    give_back_closed(journal.root, entry.place)
     return _outcome(journal.path.stem, entry, outcome, value, why)
 
 
-def _give_back_closed(root: Path, place: KnobPlace) -> None:
+def give_back_closed(root: Path, place: KnobPlace) -> None:
+    """Remove the record of a setting, unless a journal of the store has a change of it that is not undone."""
     states, _ = open_journals(root)
     if not any(other.place.key == place.key for state in states for other in state.open_entries):
         give_back(place, root)

@@ -69,7 +69,7 @@ class Ring:
             raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
             make_directory(directory)
-            for path in directory.glob("*.jsonl"):
+            for path in (*directory.glob(_ROWS), *directory.glob(_EVENTS)):
                 _mend(path)
         except OSError as error:
             where, why = error.filename or str(directory), error.strerror or ""

@@ -1,7 +1,7 @@
 """Remove a directory tree without following symbolic links or entering other mounts.
 
-The tree may have any depth, because only one directory is open at a time. After the return through "..", the removal
-checks that it is in the parent directory. A child process imports this module.
+Only one directory is open at a time, whatever the depth of the tree. After the return through "..", the removal checks
+that it is in the parent directory. A child process imports this module.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _MOST_NAMED = 100
 _MOST_IDLE_PASSES = 3
 # Maximum number of listed names that do not exist. A faulty server may list names without end.
 _MOST_VANISHED = 1_000_000
-# Maximum number of names of subdirectories in memory, about 100 bytes each.
+# Maximum number of names of subdirectories in memory, about 100 bytes each. Deeper levels have a smaller share.
 _MOST_INNER = 100_000
+_MOST_LEVELS = 10_000  # Plans have 17. A faulty server may nest directories without end.
 # Maximum number of names that a search reads. A million names take about a second.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
@@ -52,8 +53,8 @@ class Left(namedtuple("Left", ("path", "why"))):  # An import of typing.NamedTup
 
 
 class _OpenDirectory:
-    def __init__(self, name: str, path: str, identity: tuple[int, int], left_before: int) -> None:
-        self.name, self.path, self.identity, self.left_before = name, path, identity, left_before
+    def __init__(self, name: str, identity: tuple[int, int], left_before: int) -> None:
+        self.name, self.identity, self.left_before = name, identity, left_before
         self.inner: list[str] = []
         self.more = False
 
@@ -147,7 +148,7 @@ class _Emptying:
         self._spare = spare
         self._left: list[Left] = []
         self._here = os.open(".", OPEN_DIRECTORY, dir_fd=directory)
-        self._levels = [_OpenDirectory("", path, _identity(self._here), 0)]
+        self._levels = [_OpenDirectory(path, _identity(self._here), 0)]
 
     def run(self) -> tuple[Left, ...]:
         try:
@@ -163,22 +164,24 @@ class _Emptying:
                 else:
                     break
         except _TooMuchLeftError:
-            self._left.append(Left(self._levels[0].path, "too many entries cannot be removed, so strakes gave up"))
+            self._left.append(Left(self._levels[0].name, "too many entries cannot be removed, so strakes gave up"))
         finally:
             os.close(self._here)
         return tuple(self._left)
 
     def _descend(self, name: str) -> None:
-        path = f"{self._levels[-1].path}/{name}"
+        if len(self._levels) == _MOST_LEVELS:
+            self._leave(self._path(), f"it is nested {_MOST_LEVELS:,} levels deep")
+            raise _TooMuchLeftError
         try:
             inner = enter(self._here, name)
         except OSError as error:
             if error.errno != errno.ENOENT:
-                self._leave(path, _why(error))
+                self._leave(self._path(name), _why(error))
             return
         os.close(self._here)
         self._here = inner
-        level = _OpenDirectory(name, path, _identity(inner), len(self._left))
+        level = _OpenDirectory(name, _identity(inner), len(self._left))
         self._levels.append(level)
         self._sweep(level)
 
@@ -187,7 +190,7 @@ class _Emptying:
         above = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._here)
         if _identity(above) != self._levels[-1].identity:
             os.close(above)
-            self._leave(emptied.path, "it was moved while it was being removed")
+            self._leave(self._path(emptied.name), "it was moved while it was being removed")
             raise _TooMuchLeftError
         os.close(self._here)
         self._here = above
@@ -195,7 +198,7 @@ class _Emptying:
             os.rmdir(emptied.name, dir_fd=above)
         except OSError as error:
             if error.errno != errno.ENOENT and len(self._left) == emptied.left_before:
-                self._leave(emptied.path, _why(error))
+                self._leave(self._path(emptied.name), _why(error))
 
     def _sweep(self, level: _OpenDirectory) -> None:
         spared = {self._spare} if len(self._levels) == 1 else set()
@@ -205,7 +208,7 @@ class _Emptying:
         level.more = False
         while removed and not level.more:
             removed = met = vanished = 0
-            for entry in self._entries(level):
+            for entry in self._entries():
                 if entry.name in spared or entry.name in inner:
                     continue
                 met += 1
@@ -216,32 +219,35 @@ class _Emptying:
                 except FileNotFoundError:
                     vanished += 1
                     if vanished == _MOST_VANISHED:
-                        self._leave(level.path, f"its list does not end ({vanished:,} of {met:,} names do not exist)")
+                        self._leave(self._path(), f"its list does not end ({vanished:,} of {met:,} names do not exist)")
                         raise _TooMuchLeftError from None
                 except OSError as error:
                     if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                         inner[entry.name] = None
-                        level.more = len(inner) == _MOST_INNER
+                        level.more = len(inner) >= _MOST_INNER // len(self._levels)
                         if level.more:
                             break
                     else:
                         spared.add(entry.name)
-                        self._leave(f"{level.path}/{entry.name}", _why(error))
+                        self._leave(self._path(entry.name), _why(error))
             idle += bool(fewest) and met >= fewest
             fewest = min(met, fewest or met)
             if removed and idle == _MOST_IDLE_PASSES:
-                names = (entry.name for entry in self._entries(level))
+                names = (entry.name for entry in self._entries())
                 for name in islice((name for name in names if name not in spared and name not in inner), _MOST_NAMED):
-                    self._leave(f"{level.path}/{name}", _KEPT)
+                    self._leave(self._path(name), _KEPT)
                 break
         level.inner.extend(inner)
 
-    def _entries(self, level: _OpenDirectory) -> Iterator[os.DirEntry[str]]:
+    def _path(self, *names: str) -> str:
+        return "/".join((*(level.name for level in self._levels), *names))
+
+    def _entries(self) -> Iterator[os.DirEntry[str]]:
         try:
             with os.scandir(self._here) as entries:
                 yield from entries
         except OSError as error:
-            self._leave(level.path, _why(error))
+            self._leave(self._path(), _why(error))
 
     def _leave(self, path: str, why: str) -> None:
         self._left.append(Left(path, why))
@@ -369,7 +375,10 @@ _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STR
 
 
 def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]:
-    for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
+    with os.scandir(workspace) as entries:
+        notes = (entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(NOTE))
+        names = sorted(islice(notes, _MOST_NAMED))
+    for name in names:
         import json
 
         from strakes.base.errors import StrakesError

@@ -136,11 +136,11 @@ Chosen& chosen() {
     return of_plan;
 }
 
-void choose(const std::string& directory, const std::string& id, const char* marker) {
+void choose(const std::string& directory, const std::string& id, const char* marker, std::uint64_t inode) {
     chosen().directory = directory;
     chosen().id = id;
     chosen().marker = marker;
-    chosen().inode = 0;
+    chosen().inode = inode;
 }
 
 // Returns the client id in CEPH_ARGS, or "". ceph_create() needs the id, but libcephfs reads CEPH_ARGS only later.
@@ -304,8 +304,9 @@ void empty_below(const CephSession& session, Inode* directory, const std::string
 
 }  // namespace
 
-CephPlace::Outcome CephPlace::make(const std::string& directory, const std::string& id, const char* marker) {
-    choose(directory, id, marker);
+CephPlace::Outcome CephPlace::make(const std::string& directory, const std::string& id, const char* marker,
+                                   std::uint64_t inode) {
+    choose(directory, id, marker, inode);
     CephSession session;
     if (Outcome outcome = look(session); outcome.step.error != 0) return outcome;
     Inode* made = nullptr;
@@ -316,8 +317,9 @@ CephPlace::Outcome CephPlace::make(const std::string& directory, const std::stri
     return {{"ceph_ll_mkdir", result < 0 ? -result : 0}, id};
 }
 
-CephPlace::Outcome CephPlace::join(const std::string& directory, const std::string& id, const char* marker) {
-    choose(directory, id, marker);
+CephPlace::Outcome CephPlace::join(const std::string& directory, const std::string& id, const char* marker,
+                                   std::uint64_t inode) {
+    choose(directory, id, marker, inode);
     CephSession session;
     if (Outcome outcome = look(session); outcome.step.error != 0) return outcome;
     return {session.stand_in(), id};

@@ -62,9 +62,12 @@ class CephPlace {
     };
 
     // make() creates directory/id; join() checks that another process has created directory/id. Both functions require
-    // the marker in `directory`, and choose the directory that the ranks' clients open.
-    [[nodiscard]] static Outcome make(const std::string& directory, const std::string& id, const char* marker);
-    [[nodiscard]] static Outcome join(const std::string& directory, const std::string& id, const char* marker);
+    // the marker in `directory`, whose inode is `inode` (0: any), and choose the directory that the ranks' clients
+    // open.
+    [[nodiscard]] static Outcome make(const std::string& directory, const std::string& id, const char* marker,
+                                      std::uint64_t inode);
+    [[nodiscard]] static Outcome join(const std::string& directory, const std::string& id, const char* marker,
+                                      std::uint64_t inode);
 
     // Removes everything below the plan's directory and adds the number of removed entries to `removed`. Returns at
     // most 64 paths of entries that could not be removed, each beginning with the plan's id.

@@ -61,6 +61,10 @@ void read_form(const ObjectReader& phase, std::string_view key, Hints& hints) {
         if (!good)
             phase.refuse(std::string(key) + "." + name, "is not a hint's value",
                          "Text of 1 to 255 visible characters of ASCII, no blanks; numbers in quotes, too.");
+        // Hints of PnetCDF and ParaStation MPI by which a plan would write elsewhere.
+        if (name.starts_with("nc_burst_buf") || name.starts_with("e10_") ||
+            value.get_ref<const std::string&>().find('/') != std::string::npos)
+            phase.refuse(std::string(key) + "." + name, "may write to another directory", "Leave it out.");
         hints.emplace_back(name, value.get<std::string>());
     }
 }

@@ -71,14 +71,22 @@ std::string directory_of(const ObjectReader& reader) {
     return directory;
 }
 
+Identity identity_of(const ObjectReader& reader) {
+    return {.inode = reader.has("inode") ? reader.integer("inode", 1, UINT64_MAX) : 0,
+            .device = reader.has("device") ? reader.integer("device", 1, UINT64_MAX) : 0};
+}
+
 void parse_beside(const ObjectReader& reader, PlanRequest& request) {
     const nlohmann::json& list = reader.value("beside");
     if (!list.is_array() || list.empty() || list.size() >= kMostDirectories)
         reader.refuse("beside", "is not a list of directories",
                       "1 to " + std::to_string(kMostDirectories - 1) + " of them.");
-    for (std::size_t i = 0; i < list.size(); ++i)
-        request.beside.push_back(
-            directory_of(ObjectReader(list[i], "beside[" + std::to_string(i) + "]", {"directory", "directory_hex"})));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const ObjectReader one(list[i], "beside[" + std::to_string(i) + "]",
+                               {"directory", "directory_hex", "inode", "device"});
+        request.beside.push_back(directory_of(one));
+        request.identities.push_back(identity_of(one));
+    }
     if (request.prepared) reader.refuse("prepared", "needs a single directory", "Leave out beside, or prepared.");
     const std::string against = against_several(request.plan, static_cast<std::uint32_t>(request.directories().size()));
     if (!against.empty())
@@ -88,11 +96,12 @@ void parse_beside(const ObjectReader& reader, PlanRequest& request) {
 
 PlanRequest parse_plan_request(const nlohmann::json& message) {
     const ObjectReader reader(message, "",
-                              {"type", "version", "id", "directory", "directory_hex", "beside", "plan", "limit_s",
-                               "keep", "prepared", "check", "progress_s", "impact"});
+                              {"type", "version", "id", "directory", "directory_hex", "inode", "device", "beside",
+                               "plan", "limit_s", "keep", "prepared", "check", "progress_s", "impact"});
     PlanRequest request;
     request.id = parse_id(reader);
     request.directory = directory_of(reader);
+    request.identities = {identity_of(reader)};
     request.limit_s = reader.positive_number("limit_s", kMostSeconds);
     request.keep = reader.boolean_or("keep", false);
     request.prepared = reader.boolean_or("prepared", false);

@@ -8,13 +8,15 @@
 
 #include "plan/kind.hpp"
 #include "plan/plan.hpp"
+#include "system/descriptor.hpp"
 
 namespace strakes {
 
 struct PlanRequest {
     std::string id;
     std::string directory;
-    std::vector<std::string> beside;  // further directories; the ranks use all of them round-robin
+    std::vector<std::string> beside;   // further directories; the ranks use all of them round-robin
+    std::vector<Identity> identities;  // of directory, then of those in beside
     Plan plan;
     double limit_s = 0;
     bool keep = false;

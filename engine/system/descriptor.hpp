@@ -2,8 +2,10 @@
 #pragma once
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -34,6 +36,15 @@ class Owned {
 };
 
 using Descriptor = Owned<::close>;
+
+// The numbers by which a directory is known. 0: not known.
+struct Identity {
+    std::uint64_t inode = 0, device = 0;
+
+    [[nodiscard]] bool is_of(const struct stat& opened) const noexcept {
+        return (inode == 0 || inode == opened.st_ino) && (device == 0 || device == opened.st_dev);
+    }
+};
 
 struct CloseDirectory {
     void operator()(DIR* stream) const noexcept { ::closedir(stream); }

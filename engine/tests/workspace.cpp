@@ -144,6 +144,30 @@ TEST_CASE("a directory or marker of another user is refused, and nothing is crea
     CHECK(Workspace().join(directory.path(), "p"));
 }
 
+TEST_CASE("a directory other than the one that strakes made is refused by all ranks, and nothing is created there") {
+    const TestDirectory ours, theirs;
+    fs::create_directory(theirs.path() / "p");
+    struct stat made{};
+    REQUIRE(::stat(ours.path().c_str(), &made) == 0);
+    const Identity identity{.inode = made.st_ino, .device = made.st_dev};
+    for (const Identity& one : {identity, Identity{.inode = made.st_ino}, Identity{.device = made.st_dev + 1}}) {
+        CHECK(Workspace(false, false, one).make(theirs.path(), "q")->key == "directory");
+        CHECK(Workspace(false, false, one).make(theirs.path(), "p", true)->key == "directory");
+        CHECK(Workspace(false, false, one).join(theirs.path(), "p")->failure.error_name == "ESTALE");
+    }
+    const Json plan = plan_of({transfer("write", "write")}, 2);
+    for (const char* wrong : {"directory", "beside"}) {
+        Json message = {{"beside", {{{"directory", theirs.path().string()}}}}};
+        (wrong == std::string("beside") ? message["beside"][0] : message)["inode"] = made.st_ino + 1;
+        const Answers answers = run_session(plan_message(ours.path(), plan, message));
+        CHECK(answers.last("error")["where"]["key"] == wrong);
+    }
+    CHECK(theirs.entries() == std::vector<std::string>{"p"});
+    CHECK(ours.entries().empty());
+    CHECK_FALSE(Workspace(false, false, identity).make(ours.path(), "p"));
+    CHECK_FALSE(Workspace(false, false, identity).join(ours.path(), "p"));
+}
+
 TEST_CASE("several ranks remove one tree together") {
     const TestDirectory directory;
     for (int tree = 0; tree < 8; ++tree)

@@ -81,7 +81,7 @@ std::optional<Workspace::Fault> Workspace::make(const std::string& directory, co
 #ifdef STRAKES_CEPHFS
     name_ = id;
     if (inside_ceph_) {
-        const CephPlace::Outcome outcome = CephPlace::make(directory, id, kMarker);
+        const CephPlace::Outcome outcome = CephPlace::make(directory, id, kMarker, identity_.inode);
         const bool taken = prepared && outcome.path == id && outcome.step.error == EEXIST;
         return taken ? std::nullopt : ceph_fault(outcome, id);
     }
@@ -134,7 +134,7 @@ std::optional<Workspace::Fault> Workspace::make_here(const std::string& director
 
 std::optional<Workspace::Fault> Workspace::join(const std::string& directory, const std::string& id) {
     auto failed = join_here(directory, id);
-    if (failed) {
+    if (failed && failed->failure.error_name != "ESTALE") {
         failed->failure.what = "a node does not see the directory that another node uses";
         failed->failure.remedy = "Give a directory on a file system that all nodes have mounted at the same place.";
         failed->key = "directory";
@@ -145,13 +145,12 @@ std::optional<Workspace::Fault> Workspace::join(const std::string& directory, co
 std::optional<Workspace::Fault> Workspace::join_here(const std::string& directory, const std::string& id) {
 #ifdef STRAKES_CEPHFS
     name_ = id;
-    if (inside_ceph_) return ceph_fault(CephPlace::join(directory, id, kMarker), id);
+    if (inside_ceph_) return ceph_fault(CephPlace::join(directory, id, kMarker, identity_.inode), id);
 #endif
     auto failed = open_parent(directory);
     if (failed) return failed;
     // Rank 0 has checked the owner, so expect the owner of the parent directory.
-    struct stat above{};
-    failed = open_root(id, ::fstat(parent_.get(), &above) == 0 ? above.st_uid : ::geteuid());
+    failed = open_root(id, above_);
 #ifdef STRAKES_S3
     if (failed || !with_objects_) return failed;
     S3Place::choose(directory, id);
@@ -166,6 +165,12 @@ std::optional<Workspace::Fault> Workspace::open_parent(const std::string& direct
         return fault("open", directory, errno, "the directory cannot be used", "directory",
                      "Give an existing directory that is not a symbolic link.");
     struct stat marker{};
+    struct stat opened{};
+    if (::fstat(parent_.get(), &opened) != 0)
+        return fault("fstat", directory, errno, "the directory cannot be used", "", "");
+    if (!identity_.is_of(opened))
+        return fault("fstat", directory, ESTALE, "the directory was replaced", "directory", kReplaced);
+    above_ = opened.st_uid;
     if (::fstatat(parent_.get(), kMarker, &marker, AT_SYMLINK_NOFOLLOW) != 0) return no_marker("stat", errno);
     if (!S_ISREG(marker.st_mode))
         return fault("stat", kMarker, EINVAL, "the directory's marker is not a regular file", "directory",
@@ -209,10 +214,11 @@ std::optional<Failure> Workspace::remove() {
     return call_failure("rmdir", name_, errno);
 }
 
-Workspaces::Workspaces(std::vector<std::string> directories, std::string id, bool inside_ceph, bool with_objects)
+Workspaces::Workspaces(std::vector<std::string> directories, const std::vector<Identity>& identities, std::string id,
+                       bool inside_ceph, bool with_objects)
     : directories_(std::move(directories)), id_(std::move(id)) {
     for (const std::string& directory : directories_) {
-        all_.emplace_back(inside_ceph, with_objects);
+        all_.emplace_back(inside_ceph, with_objects, identities.at(all_.size()));
         names_.push_back(names_.empty() ? id_ : directory + "/" + id_);
     }
 }

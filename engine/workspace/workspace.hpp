@@ -32,8 +32,9 @@ class Workspace {
 
     // `inside_ceph`: the directory is in a Ceph file system and reached through libcephfs. root() is then invalid.
     // `with_objects`: make() also creates a prefix in the bucket that environment variables name.
-    explicit Workspace(bool inside_ceph = false, bool with_objects = false) noexcept
-        : inside_ceph_(inside_ceph), with_objects_(with_objects) {}
+    // `identity`: of the directory that strakes made. Any other one in its place is refused.
+    explicit Workspace(bool inside_ceph = false, bool with_objects = false, Identity identity = {}) noexcept
+        : identity_(identity), inside_ceph_(inside_ceph), with_objects_(with_objects) {}
 
     // Create directory/id. An existing directory is accepted if `prepared`.
     [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id, bool prepared = false);
@@ -66,6 +67,8 @@ class Workspace {
     [[nodiscard]] std::optional<Fault> open_root(const std::string& id, std::optional<uid_t> owner);
 
     Descriptor parent_, root_;
+    Identity identity_;
+    uid_t above_ = 0;  // owner of the directory that has the plan's directory
     std::string name_;
     bool inside_ceph_, with_objects_;
     bool objects_there_ = false;
@@ -76,7 +79,8 @@ class Workspaces {
     using Fault = Workspace::Fault;
 
     // Uses `id` in each of the directories. A directory in a Ceph file system or a bucket must be the only directory.
-    Workspaces(std::vector<std::string> directories, std::string id, bool inside_ceph, bool with_objects);
+    Workspaces(std::vector<std::string> directories, const std::vector<Identity>& identities, std::string id,
+               bool inside_ceph, bool with_objects);
 
     // The same as in Workspace, for all directories. If make() fails, no directory remains.
     [[nodiscard]] std::optional<Fault> make(bool prepared);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,12 @@ import pytest
 
 from strakes.base.errors import StrakesError
 from strakes.control.drill_outcome import read_back
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
 from strakes.targets import calls
 from strakes.targets.clean import clean
+from strakes.targets.command import run
 from strakes.targets.description import Placement
 from strakes.targets.marker import MARKER_NAME, Marker, read_marker
 from strakes.targets.registry import detect
@@ -36,6 +41,7 @@ WRITES: dict[str, Write] = {
     "an attribute": lambda path: calls.call("setxattr", path, "user.strakes", "1"),
     "files read back": lambda path: read_back(path, 10.0),
     "a trial of direct I/O": lambda path: calls.call("direct", path, MARKER_NAME, "probe", "4096"),
+    "a file made by a tool": lambda path: calls.through_held(run)(("touch", f"{path}/made")),
     "a removed file": lambda path: calls.call("unlink", f"{path}/theirs"),
     "a removed directory": lambda path: calls.call("rmdir", f"{path}/empty"),
     "removed directories": lambda path: calls.call("empty", f"{path}/full"),
@@ -121,6 +127,20 @@ def test_a_directory_in_place_of_the_workspace_stays_and_the_workspace_goes(tmp_
     assert sweep(workspace.path / below, "full") == () and not (tmp_path / "renamed" / below / "full").exists()
     assert workspace.remove() == ()
     assert os.listdir(tmp_path) == [workspace.path.name] and seen(workspace.path) == before
+
+
+def test_the_engine_refuses_a_copy_in_place_of_the_workspace(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path, RUN) as workspace, LocalEngine() as engine:
+        workspace.path.rename(tmp_path / "moved")
+        shutil.copytree(tmp_path / "moved", workspace.path)
+        result = engine.run(
+            Plan(1, (MetadataPhase("w", "file-create", "unique", items=5),)), workspace.path, "v0", 60.0
+        )
+        assert result.ended == "refused" and result.errors[0].what == "the directory was replaced"
+        assert os.listdir(workspace.path) == [MARKER_NAME]
+        shutil.rmtree(workspace.path)
+        (tmp_path / "moved").rename(workspace.path)
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_watch_makes_nothing_below_a_link_in_place_of_its_directory(tmp_path: Path) -> None:

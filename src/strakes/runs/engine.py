@@ -36,6 +36,7 @@ from strakes.runs.messages import (
     sample_from_message,
 )
 from strakes.runs.process import EngineProcess
+from strakes.targets import calls
 from strakes.targets.workspace import sweep
 
 # Seconds to wait after a plan's time limit before the engine is stopped.
@@ -74,6 +75,9 @@ class Engine(ABC):
 
     _current_directory: str | None = None
     """Current directory of the command. None: the directory of strakes, because users give launchers relative paths."""
+
+    _here = False
+    """Whether the engine always runs on this node."""
 
     @property
     def silence_s(self) -> float | None:
@@ -147,12 +151,13 @@ class Engine(ABC):
         process = self._process
         assert process is not None
         options = {
-            "beside": [_directory_of(str(path)) for path in self.beside],
+            "beside": [_directory_of(str(path)) | calls.identity(path, here=self._here) for path in self.beside],
             "progress_s": progress_s,
             "prepared": prepared,
             "impact": to_record(self.impact),
         }
         request: dict[str, Any] = {"type": "plan", "id": cell_id, **_directory_of(str(seen)), "plan": plan.to_json()}
+        request |= calls.identity(directory, here=self._here and not plan.inside_ceph())
         request |= {"limit_s": limit_s, "keep": keep, **{name: value for name, value in options.items() if value}}
         sent = process.send(request)
         try:
@@ -409,6 +414,7 @@ class LocalEngine(Engine):
     """An engine that is one process on this node, with threads as ranks."""
 
     _current_directory = "/"
+    _here = True
 
     def __init__(self, executable: Path | None = None) -> None:
         super().__init__()

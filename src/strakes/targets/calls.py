@@ -7,6 +7,7 @@ import errno
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from strakes.base.file_kinds import DIRECTORY, refuse_other_kind
 from strakes.base.files import closing
 from strakes.base.units import counted, format_bytes
 from strakes.targets import child
-from strakes.targets.command import CommandTimeout, Runner, run
+from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Runner, run
 from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.removal import enter
 
@@ -201,6 +202,41 @@ def open_held(path: Path) -> int:
         with closing(directory):
             directory = enter(directory, name)
     return directory
+
+
+def identity(path: Path, *, here: bool) -> dict[str, int]:
+    """Return the inode number of a held directory and, for a process on this node (``here``), its device number.
+
+    Return nothing for other directories, or if nodes number the inodes of this file system differently.
+    """
+    if str(path) not in held_paths:
+        return {}
+    device, inode, _ = held_paths[str(path)][1].removeprefix(child.INSIDE).split(":", 2)
+    if here:
+        return {"inode": int(inode), "device": int(device)}
+    return {"inode": int(inode)} if _mount_by_name(str(path)).has_same_inodes else {}
+
+
+def through_held(run: Runner) -> Runner:
+    """Return a runner that runs commands with paths below a held directory in that directory, with relative paths."""
+
+    def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        held = next(filter(None, map(_held_above, argv)), None)
+        if held is None or tuple(argv[: len(CHILD)]) == CHILD:
+            return run(argv, timeout_s)
+        try:
+            done = run((*CHILD, held_paths[held][1], "execute", *argv), timeout_s)
+        except CommandTimeout as error:
+            where = shlex.join(argv)
+            raise CommandTimeout(error.what, where=where, why=error.why, remedy=error.remedy) from error
+        if done.status == child.EXCHANGED_STATUS and not done.stdout and not done.stderr:
+            why = f"the directory {held} was renamed or replaced"
+            raise MeasurementError("a command was not run", where=shlex.join(argv), why=why)
+        if done.status == child.REFUSED_STATUS and done.stderr.isdigit():
+            raise EnvironmentLacksError(f"{argv[0]} cannot be started", why=os.strerror(int(done.stderr)))
+        return replace(done, argv=tuple(argv))
+
+    return run_there
 
 
 def _held_above(path: str) -> str | None:

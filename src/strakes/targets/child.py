@@ -208,6 +208,13 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
     return sums
 
 
+def _execute(*words: str) -> None:
+    import signal
+
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would inherit that.
+    os.execvp(words[0], words)
+
+
 def _beat(descriptor: str, interval_s: str, marker: str) -> None:
     import json
     import select
@@ -241,6 +248,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "try": _try_writing,
     "sums": _sums,
     "beat": _beat,
+    "execute": _execute,
 }
 
 INSIDE = "--inside="

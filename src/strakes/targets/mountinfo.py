@@ -22,6 +22,9 @@ _REMOTE = frozenset({
 _REMOTE_FUSE = frozenset(
     {"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"}
 )
+# Types whose clients number inodes themselves. Of other FUSE types nothing is known.
+_OWN_INODES = frozenset({"cifs", "davfs", "smb3", "smbfs"})
+_FUSE_WITH_INODES = frozenset({"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "saunafs"})
 # Source of a network mount: "server:/export", "server:9421", "//server/share" or "mfs#server".
 _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 
@@ -53,6 +56,13 @@ class Mount:
         """Whether another user mounted it by FUSE. That user has chosen its source, and its type after "fuse."."""
         users = [match[1] for option in self.all_options if (match := re.fullmatch(r"user_id=(\d+)", option))]
         return self.file_system.startswith("fuse") and any(int(user) not in (0, os.geteuid()) for user in users)
+
+    @property
+    def has_same_inodes(self) -> bool:
+        """Whether a file has the same inode number on all nodes."""
+        if self.file_system.startswith("fuse"):
+            return self.file_system.removeprefix("fuse.") in _FUSE_WITH_INODES
+        return self.file_system not in _OWN_INODES
 
     @property
     def remote(self) -> bool:

@@ -108,7 +108,7 @@ class Target:
         self.mount = mount
         self.servers = servers
         self.unread: Mapping[str, str] = {}
-        self.run = runner
+        self.run = calls.through_held(runner)
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount of the type in ``registry.py``

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -220,6 +221,7 @@ def identity(path: Path, *, here: bool) -> dict[str, int]:
 def through_held(run: Runner) -> Runner:
     """Return a runner that runs commands with paths below a held directory in that directory, with relative paths."""
 
+    @wraps(run)
     def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         held = next(filter(None, map(_held_above, argv)), None)
         if held is None or tuple(argv[: len(CHILD)]) == CHILD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import platform
 import shlex
@@ -72,8 +73,9 @@ def answering(
 
 
 def asked(lustre: LustreTarget) -> list[str]:
-    assert isinstance(lustre.run, Replay)
-    return lustre.run.asked
+    replay = inspect.unwrap(lustre.run)
+    assert isinstance(replay, Replay)
+    return replay.asked
 
 
 class TestAsRecorded(ControlConformance):

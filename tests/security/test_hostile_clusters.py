@@ -13,7 +13,6 @@ from xml.etree import ElementTree as Xml
 from xml.sax.saxutils import quoteattr
 
 import pytest
-from strakes.failover.rules_nodes import multipath_disk_missing
 
 from failover.clusters import need
 from strakes.base.errors import BadInputError
@@ -24,6 +23,7 @@ from strakes.failover.check import findings
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.policy_engine import behaviour_of
+from strakes.failover.rules_nodes import multipath_disk_missing
 from strakes.failover.setup import LIVE, Setup, read_plan, setup_of
 from strakes.failover.validators import confined, verdicts, without_files
 from strakes.targets.command import run

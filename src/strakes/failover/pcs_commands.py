@@ -345,7 +345,6 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
         builder.group(identity, members, _below(line, "Meta Attr"))
         return [identity]
     if not members:
-        # A bundle without a resource is represented by a Dummy resource.
         words = Words((), {}, (("op", "monitor", {"interval": "60s"}),))
         members = [builder.primitive(f"{identity}-container", "ocf:heartbeat:Dummy", words).get("id", "")]
     meta = _below(line, "Meta Attr") | ({"promoted-max": promoted} if promoted else {})

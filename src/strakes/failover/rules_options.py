@@ -140,7 +140,7 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
         for name, value in settings.pairs:
             wanted = settings.known[name].complaint(value) if name in settings.known else ""
             if wanted and value not in ("", "#default"):
-                yield settings.grade()(f"{settings.where} has {name}={value}, which has to be {wanted}")
+                yield graded(settings.sure, f"{settings.where} has {name}={value}, which has to be {wanted}")
     for path, block in setup.corosync.sections():
         wrong = [name for name, value in block.settings if not value or " #" in value]
         yield from (f"corosync.conf: {path} has {name} without a value, or with a comment after it" for name in wrong)

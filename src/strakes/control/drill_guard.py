@@ -45,8 +45,10 @@ class Promise:
         self._path = announce(root, fault, undo)
         try:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
-                self._journal, self._copy = os.dup(file.fileno()), os.memfd_create("record")
+                self._copy = os.memfd_create("record")
                 os.write(self._copy, file.read())
+                # Closing an O_PATH descriptor asks no server. A child process closes all others before it starts.
+                self._journal = os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
         except OSError as error:
             raise store_error(error, self._path) from error
         self._tried = False

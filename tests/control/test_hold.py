@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -34,7 +35,7 @@ def other(tmp_path: Path) -> Path:
 
 
 def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_restored(
-    world: World, root: Path, other: Path
+    world: World, root: Path, other: Path, own_records: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change.set_values(world.target(), {"number": 64}, store=root)
     with pytest.raises(BadInputError, match="another store") as refused:
@@ -45,6 +46,16 @@ def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_res
     change.set_values(world.target(), {"number": 32}, store=other)
     restore(other, ask=world.ask)
     assert world.values["number"] == "8"
+
+    def take_late(*rest: Any) -> None:  # Between the first reading and the record, another store puts 16 back to 8.
+        world.values["number"] = "8"
+        take(*rest)
+
+    world.values["number"], take = "16", hold.take
+    monkeypatch.setattr(hold, "take", take_late)
+    with pytest.raises(BadInputError, match="by somebody else"):
+        change.set_values(world.target(), {"number": 64}, store=root)
+    assert world.values["number"] == "8" and open_journals(root) == ((), ()) and not records(own_records)
 
 
 def test_a_place_changed_by_a_living_run_is_refused_to_another_store(

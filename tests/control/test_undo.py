@@ -6,8 +6,10 @@ import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import chdir
 from dataclasses import replace
@@ -57,6 +59,10 @@ def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: Str
     commands = ("--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
     done = strakes("failover", "drill", place, *commands, *SHORT, "--moments")
     assert done.returncode == 0 and not mark.exists() and f"run: rm {mark}" in done.stdout, done.stderr
+    service = f"sh -c 'sleep 90 & echo $! >{tmp_path}/pid'"
+    assert strakes("failover", "drill", place, *commands[:3], service, *SHORT).returncode == 0
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # It has stayed after the drill.
+    mark.unlink()
     for number in (signal.SIGINT, signal.SIGKILL):
         running = begun(place, *commands)
         wait_for(mark.exists)
@@ -89,6 +95,11 @@ def test_after_a_power_cut_the_next_command_undoes_the_fault(strakes: StrakesRun
     path = journal.announce(default_root(), "pulled the plug", RunCommand(("rm", str(mark))))
     ended(path)
     assert path.stat().st_mode & 0o077 == 0
+    ours = path.read_text()
+    path.write_text(ours.replace(socket.gethostname(), "elsewhere"))
+    undone = strakes("failover", "undo")
+    assert undone.returncode == 1 and "run strakes failover undo there" in undone.stdout and mark.exists()
+    path.write_text(ours)
     said = strakes("runs")
     assert (
         "ended without undoing its fault (pulled the plug)" in said.stderr and not mark.exists() and not path.exists()
@@ -327,3 +338,18 @@ def test_a_fault_is_undone_although_the_directory_of_its_drill_fails(tmp_path: P
             mounted.fail("getattr", errno=errno.ENOTCONN)
             assert journal.put_right_open(path, file.fileno(), there=there) and (tmp_path / "undone").exists()
             mounted.mend()
+
+
+def test_a_fault_is_undone_although_its_server_has_the_store(tmp_path: Path) -> None:
+    undone = tmp_path / "answering"
+
+    def answer() -> None:
+        wait_for(undone.exists)
+        mounted.mend()
+
+    with faulty_mounted() as mounted:
+        promise = guard.Promise(mounted.place, "stopped the server of the store", RunCommand(("touch", str(undone))))
+        mounted.hang("open", "read", "flush")
+        threading.Thread(target=answer).start()
+        assert promise.keep() and not journal.all_pending(mounted.place)
+        promise.close()

@@ -117,7 +117,7 @@ def test_a_list_without_end_is_given_up(tree: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.more
-def test_a_very_deep_tree_is_removed(tree: Path) -> None:
+def test_a_very_deep_tree_is_removed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = os.open(tree, os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("d", dir_fd=here)
@@ -126,6 +126,9 @@ def test_a_very_deep_tree_is_removed(tree: Path) -> None:
         os.close(here)
         here = inner
     os.close(here)
+    with monkeypatch.context() as fewer:
+        fewer.setattr(removal, "_MOST_LEVELS", 2000)
+        assert "2,000 levels" in remove(tree)[0].why
     assert remove(tree) == ()
     assert not tree.exists()
 

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import wait_for
-from mounts import other_user, tmpfs_mounted
+from mounts import NOBODY, other_user, tmpfs_mounted
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets import workspace as module
 from strakes.targets.marker import MARKER_NAME, Marker, read_marker
@@ -180,6 +181,21 @@ def test_a_workspace_inside_a_workspace_is_refused(tmp_path: Path) -> None:
             error = refusal(place, "20260101-000000-next-0000")
             assert error.where == str(workspace.path)
             assert str(tmp_path) in error.remedy
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_a_directory_that_takes_the_place_of_a_new_workspace_is_left_alone(
+    tmpfs: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    mkdir = os.mkdir
+
+    def mkdir_and_exchange(name: str, *rest: Any, **options: Any) -> None:
+        mkdir(name, *rest, **options)
+        os.chmod(tmpfs / name, mode)
+        os.chown(tmpfs / name, *(2 * [NOBODY if mode == 0o700 else 0]))
+
+    monkeypatch.setattr(os, "mkdir", mkdir_and_exchange)
+    assert "took the place" in refusal(tmpfs).what and not any(tmpfs.iterdir())
 
 
 @pytest.mark.parametrize("made", ["directory", "file", "link"])

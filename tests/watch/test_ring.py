@@ -65,7 +65,9 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path, cut: int) -> None:
         ring.add(row(START_S + 60 * minute, generator))
     (path,) = tmp_path.glob("rows-*")
     os.truncate(path, path.stat().st_size - cut)
+    (tmp_path / "notes.jsonl").write_text("of somebody else")
     again = Ring(tmp_path)
+    assert (tmp_path / "notes.jsonl").read_text() == "of somebody else"
     again.add(row(START_S + 600, generator))
     assert [one.time_s - START_S for one in again.rows()] == [0, 60, 120, 180, 600]
 

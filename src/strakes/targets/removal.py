@@ -377,7 +377,7 @@ _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STR
 def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]:
     with os.scandir(workspace) as entries:
         notes = (entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(NOTE))
-        names = sorted(islice(notes, _MOST_NAMED))
+        names = sorted(islice(notes, _MOST_INNER))
     for name in names:
         import json
 

@@ -79,8 +79,8 @@ REMEDIES: Mapping[str, str] = {
     "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
     "memory-file-system": _ON_STORAGE,
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
-    "background-load": "Rates are as measured, and higher on a quiet machine. The answers leave out the time spent "
-    "waiting for a processor, so they can differ from the order of these rates.",
+    "background-load": "Rates are as measured, and higher on a quiet machine. Except on FUSE, the answers leave out "
+    "the time spent waiting for a processor, and can differ from the order of these rates.",
     "direct-refused": "Measure where O_DIRECT is supported, or read the cache warnings: all figures are of buffered "
     "I/O.",
     "node-unlike": "Leave the node out of --hosts, or expect the slowest node to limit the figures.",

@@ -93,8 +93,8 @@ def test_data_that_do_not_follow_the_law_have_a_large_residual() -> None:
 @pytest.mark.parametrize(
     ("rates", "why"),
     [
-        ({1: [1.0], 2: [2.0], 4: [3.0]}, "at least 4 numbers of clients"),
-        ({0: [1.0], 1: [1.0], 2: [2.0], 4: [3.0]}, "at least 4 numbers of clients"),
+        ({1: [1.0], 2: [2.0], 4: [3.0]}, "at least 4 different numbers of clients"),
+        ({0: [1.0], 1: [1.0], 2: [2.0], 4: [3.0]}, "at least 4 different numbers of clients"),
         ({1: [1.0], 2: [0.0], 4: [3.0], 8: [4.0]}, "above zero"),
     ],
 )

@@ -48,10 +48,11 @@ def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_res
     assert world.values["number"] == "8"
 
     def take_late(*rest: Any) -> None:  # Between the first reading and the record, another store puts 16 back to 8.
-        world.values["number"] = "8"
+        world.write("number", "8")
         take(*rest)
 
-    world.values["number"], take = "16", hold.take
+    world.write("number", "16")
+    take = hold.take
     monkeypatch.setattr(hold, "take", take_late)
     with pytest.raises(BadInputError, match="by somebody else"):
         change.set_values(world.target(), {"number": 64}, store=root)

@@ -193,8 +193,11 @@ def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkey
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CEPH_CONF", "/site/ceph.conf")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/tmp")
     secure_environment()
     assert (os.environ["HOME"], os.environ["CEPH_CONF"]) == (str(tmp_path), "/site/ceph.conf")
+    assert os.environ["XDG_CONFIG_HOME"] == str(tmp_path) and "XDG_CACHE_HOME" not in os.environ
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ _CEPH_CONF = "/etc/ceph/ceph.conf"
 def secure_environment() -> None:
     """Change environment variables that could make programs read or run files of other users.
 
-    Relative directories are removed from PATH. HOME and TMPDIR become directories in which others cannot replace files.
+    Relative directories are removed from PATH. HOME and TMPDIR become directories in which others cannot replace files,
+    and directories of caches and settings in which they can are left out.
     CEPH_CONF is set, because Ceph's tools search the current directory otherwise. An offset of a day or more in TZ
     becomes UTC.
     """
@@ -59,6 +60,9 @@ def secure_environment() -> None:
             os.environ["HOME"] = pwd.getpwuid(os.geteuid()).pw_dir
         except KeyError:
             os.environ["HOME"] = "/"
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR"):  # Matplotlib writes files there.
+        if name in os.environ and not _is_own_directory(os.environ[name]):
+            del os.environ[name]
     temporary = (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp", os.path.expanduser("~"))
     usable = (
         place for place in temporary if place and os.access(place, os.W_OK) and _is_own_directory(place, sticky=True)

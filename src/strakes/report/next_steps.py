@@ -28,11 +28,13 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     pairs = zip(["", *words], words, strict=False)
     command = shlex.join(word for before, word in pairs if not _REPLACED & {before, word.partition("=")[0]})
     budget_s = portrait.run.get("options", {}).get("budget_s")
-    times = [
-        max(times_to_decide(one.low, one.high) for one in (answer.against, *answer.others) if one.grade == "undecided")
+    open_answers = [
+        [one for one in (answer.against, *answer.others) if one.grade == "undecided"]
         for answer in portrait.answers
         if answer.grade == "undecided"
     ]
+    # An answer whose comparisons are all clear is open because the run measured in one state only. No budget decides it.
+    times = [max(times_to_decide(one.low, one.high) for one in compared) for compared in open_answers if compared]
     if not command or not isinstance(budget_s, int | float):
         return "", ""
     if pair := next((one.needs for one in portrait.findings if "--against" in one.needs), ""):

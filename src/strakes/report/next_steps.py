@@ -33,7 +33,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         for answer in portrait.answers
         if answer.grade == "undecided"
     ]
-    # An answer whose comparisons are all clear is open because the run measured in one state only. No budget decides it.
+    # An answer can stay open although its comparisons are clear, because the run measured in one state only.
     times = [max(times_to_decide(one.low, one.high) for one in compared) for compared in open_answers if compared]
     if not command or not isinstance(budget_s, int | float):
         return "", ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import wraps
@@ -484,4 +485,7 @@ def like_run(like: str | None, *amounts: float | None) -> Run | None:
     if like is not None and any(amounts):
         remedy = "Leave out --data-per-rank, --files and --phase: RUN determines the amounts of work."
         raise BadInputError("--like cannot be used with --data-per-rank, --files or --phase", remedy=remedy)
-    return None if like is None else Store().open(like)
+    run = None if like is None else Store().open(like)
+    if run and "--like" in sys.argv:  # Store the command with the id of the run, because "latest" is another run later.
+        sys.argv[sys.argv.index("--like") + 1] = run.id
+    return run

@@ -103,7 +103,7 @@ def release_limits(directory: Path) -> None:
 
 
 def detach_below(directory: Path) -> tuple[str, ...]:
-    """Detach the loop devices of a lab. Return those that are still in use after some time."""
+    """Detach the loop devices of a lab. Return the devices that are still in use after some time."""
     deadline = time.monotonic() + _DETACH_S
     while (loops := loops_below(directory)) and time.monotonic() < deadline:
         for loop in loops:

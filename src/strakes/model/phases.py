@@ -70,7 +70,7 @@ class SizeShare:
 
 @dataclass(frozen=True)
 class TransferPhase:
-    """A phase in which each rank writes or reads segments x block_bytes bytes, in calls of transfer_bytes."""
+    """A phase where each rank writes or reads segments x block_bytes bytes, in calls of transfer_bytes."""
 
     name: str
     operation: TransferOperation
@@ -113,7 +113,7 @@ class TransferPhase:
 
 @dataclass(frozen=True)
 class StreamPhase:
-    """A phase in which each rank writes or reads one file in ``count`` calls of ``block_bytes``, like dd."""
+    """A phase where each rank writes or reads one file in ``count`` calls of ``block_bytes``, like dd."""
 
     name: str
     operation: Literal["write", "read"]
@@ -159,7 +159,7 @@ MetadataOperation = Literal[
 
 @dataclass(frozen=True)
 class MetadataPhase:
-    """A phase in which each rank does one metadata operation on each of ``items`` files or directories."""
+    """A phase where each rank does one metadata operation on each of ``items`` files or directories."""
 
     name: str
     operation: MetadataOperation
@@ -206,7 +206,7 @@ class FlowOperation:
 
 @dataclass(frozen=True)
 class SmallFilesPhase:
-    """A phase in which each rank works on a separate pool of small files, as in Postmark (Katcher 1997).
+    """A phase where each rank works on a separate pool of small files, as in Postmark (Katcher 1997).
 
     ``syncfs``: include a sync of the file system in the measured time.
 
@@ -264,7 +264,7 @@ class SmallFilesPhase:
 
 @dataclass(frozen=True)
 class ProbePhase:
-    """A phase in which each rank starts operations at fixed times, even if earlier ones failed or hang.
+    """A phase where each rank starts operations at fixed times, even if earlier ones failed or hang.
 
     >>> ProbePhase("watch", "file-create", rate_per_s=10, seconds=2.5).operations(ranks=2)
     50
@@ -305,7 +305,7 @@ class ProbePhase:
 
 @dataclass(frozen=True)
 class StagePhase:
-    """A phase in which each rank gets the whole content of one shared file.
+    """A phase where each rank gets the whole content of one shared file.
 
     ``readers_per_node``: number of ranks per node that read the file and send its data to the others (0: all read).
     """
@@ -332,7 +332,7 @@ class StagePhase:
 
 @dataclass(frozen=True)
 class TrainingPhase:
-    """A phase in which each rank imitates an accelerator in training. Threads read batches of samples ahead.
+    """A phase where each rank imitates an accelerator in training. Threads read batches of samples ahead.
 
     >>> epoch = TrainingPhase("epoch", "train", file_count=10, sample_bytes=4096, samples_per_file=5, batch_samples=4)
     >>> epoch.operations(ranks=3), epoch.bytes_added()

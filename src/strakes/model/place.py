@@ -1,4 +1,4 @@
-"""The directory in which a plan runs."""
+"""The directory where a plan runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.targets.description import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """The directory in which a plan runs, and the required placements on servers.
+    """The directory where a plan runs, and the required placements on servers.
 
     ``target``: "against" for the second file system of a comparison. ``entries``: placements of subdirectories, by name
     (``items.0.tree``). ``kept``: name of a directory for all executions of the plan. Without a name, each execution

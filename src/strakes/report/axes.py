@@ -13,7 +13,7 @@ from strakes.model.portrait import Figure, Reference
 
 # A logarithmic axis with fewer powers of ten also has ticks between them. With half, an axis could have two labels.
 FEWEST_TICKS = 4
-MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many would overlap.
+MOST_TICKS = 9  # Maximum number of ticks. With twice the number, labels would overlap.
 
 # Minimum share of the x axis for the points of this run, if a figure also shows published values.
 OUR_SHARE = 0.6

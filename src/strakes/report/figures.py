@@ -34,7 +34,7 @@ COLUMN_SHARE = 0.014
 ASIDE_SHARE = 0.009
 ROOM_SHARE = 0.64  # Width of all series together, as a share of the distance between two x values.
 
-MOST_UPRIGHT = 12  # Maximum number of categories with horizontal names. The names of twice as many would overlap.
+MOST_UPRIGHT = 12  # Maximum number of categories with horizontal names. With twice the number, names would overlap.
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Language -> value of HTML's attribute ``lang``.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
-MOST_FINDINGS = 5  # Maximum number of each kind of findings above the figures. Twice as many would fill a screen.
+MOST_FINDINGS = 5  # Maximum number of each kind of findings above the figures. Twice the number would fill a screen.
 
 
 def render_html(portrait: Portrait) -> str:

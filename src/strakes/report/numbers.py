@@ -54,7 +54,7 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 
 
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
-    """Return the confidence interval of a median as text, or the reason why there is none."""
+    """Return the confidence interval of a median as text, or the reason for its absence."""
     if cell.low is None or cell.high is None:
         return gettext("imported, no interval") if cell.imported else gettext("too few runs")
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)

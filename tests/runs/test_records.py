@@ -48,4 +48,4 @@ def test_an_invalid_row_is_named(tmp_path: Path) -> None:
         (writer.path / "visits.jsonl").write_text('{"visit": "first"}\n')
     with pytest.raises(BadInputError, match="damaged") as caught:
         _ = Store(tmp_path / "store").open("latest").visits
-    assert "first" in caught.value.why
+    assert "record 1" in caught.value.why

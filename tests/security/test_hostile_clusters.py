@@ -438,11 +438,10 @@ def test_directories_nested_too_deep_are_refused(tmp_path: Path) -> None:
         directory = below
     os.close(directory)
     try:
-        with pytest.raises(BadInputError, match="not a configuration") as refused:
+        with pytest.raises(BadInputError, match="nested more than 100 deep"):
             read_plan(tmp_path)
     finally:
         run(["rm", "-r", str(tmp_path / "nodes")])
-    assert "more than 100 deep" in refused.value.why
 
 
 def test_a_description_outside_of_the_checked_directory_is_not_read(tmp_path: Path) -> None:

@@ -28,13 +28,11 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     pairs = zip(["", *words], words, strict=False)
     command = shlex.join(word for before, word in pairs if not _REPLACED & {before, word.partition("=")[0]})
     budget_s = portrait.run.get("options", {}).get("budget_s")
-    open_answers = [
-        [one for one in (answer.against, *answer.others) if one.grade == "undecided"]
+    times = [
+        max(times_to_decide(one.low, one.high) for one in (answer.against, *answer.others) if one.grade == "undecided")
         for answer in portrait.answers
         if answer.grade == "undecided"
     ]
-    # An answer can stay open although its comparisons are clear, because the run measured in one state only.
-    times = [max(times_to_decide(one.low, one.high) for one in compared) for compared in open_answers if compared]
     if not command or not isinstance(budget_s, int | float):
         return "", ""
     if pair := next((one.needs for one in portrait.findings if "--against" in one.needs), ""):

@@ -23,9 +23,6 @@ from strakes.survey.analysis_held_back import held_back
 BUSY_CPU_SHARE = 0.25
 
 _CACHED = "from this client's cache"
-# ext4 without a journal uses inodes of removed files only after one to five minutes (recently_deleted() in
-# fs/ext4/ialloc.c), and searches for other ones until then.
-_AFTER_REMOVALS = "measured only after files were removed, which slows down ext4 without a journal"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
@@ -116,8 +113,22 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
     return tuple(
         _answer(question, answer, results)
         for question, answer in zip(questions, found, strict=True)
-        if answer is not None
+        if answer and not (creates_follow_removals(results.facts) and _is_of_creates(question, results))
     )
+
+
+def creates_follow_removals(facts: Mapping[str, Any]) -> bool:
+    """Return whether the survey's own removals decide how fast files are created.
+
+    ext4 without a journal uses inodes of removed files only after one to five minutes (recently_deleted() in
+    fs/ext4/ialloc.c), and searches for other ones until then.
+    """
+    return bool((facts.get("block_device") or {}).get("no_journal"))
+
+
+def _is_of_creates(question: Question, results: Results) -> bool:
+    measures = [measure for option in question.options for measure in option.measures]
+    return any(results.get(measure).settings.get("operation") == "file-create" for measure in measures)
 
 
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
@@ -143,13 +154,11 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
     chosen = question.options[answer.chosen]
     against = question.options[answer.versus.level]
     common = _values(chosen, results).keys() & _values(against, results).keys()
-    created = any(results.get(measure).settings.get("operation") == "file-create" for measure in chosen.measures)
-    slowed = created and (results.facts.get("block_device") or {}).get("no_journal", False)
     return Answer(
         question.id,
         question.study,
         question.title,
-        "undecided" if slowed else answer.grade,
+        answer.grade,
         chosen.label,
         chosen.measures[0],
         comparison(answer.versus),
@@ -159,7 +168,7 @@ def _answer(question: Question, answer: grades.Answer, results: Results) -> Answ
         answer.within,
         question.alike,
         question.advises,
-        gettext(_AFTER_REMOVALS) if slowed else question.remark,
+        question.remark,
     )
 
 

@@ -16,12 +16,14 @@ from strakes.runs.run import Run, told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amounts_of
-from strakes.survey.analysis_answers import answers_of, judged, questions_of
+from strakes.survey.analysis_answers import answers_of, creates_follow_removals, judged, questions_of
 from strakes.survey.analysis_collect import collect, fresh_rates
 from strakes.survey.analysis_held_back import gave_way
 from strakes.survey.analysis_scope import scope_of
 from strakes.survey.analysis_servers import server_counts
 from strakes.survey.analysis_warnings import dropped_cells, run_warnings
+
+_CREATES = "how to create files, because removals slow down creates for minutes on ext4 without a journal"
 
 
 def results_of(run: Run) -> Results:
@@ -132,6 +134,7 @@ def _skipped(run: Run) -> list[SkippedCell]:
     return [
         *(SkippedCell(event.study, event.settings, event.reason) for event in run.events_of(CellSkipped)),
         *(SkippedCell(cell.study, cell.settings, reason) for cell, reason in dropped),
+        *([SkippedCell("overview", {}, _CREATES)] if creates_follow_removals(run.facts) else []),
     ]
 
 

@@ -74,6 +74,7 @@ class PolicyEngine:
             # crm_simulate reports an error if actions wait for each other in a loop.
             if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
+            _forget_dead_guests(document, file)
         nodes = document.findall("./revised_cluster_status/nodes/node")
         resources = document.findall("./revised_cluster_status/resources//resource")
         return Snapshot(
@@ -172,6 +173,16 @@ def failed_monitor(service: Primitive, node: str, role: str) -> str:
 def plain_id(identity: str) -> str:
     """Return the id of a resource without its copy number: ``drbd`` for ``drbd:1``."""
     return re.sub(r":\d+$", "", identity)
+
+
+def _forget_dead_guests(document: Xml.Element, file: Path) -> None:
+    # Pacemaker erases the history of a guest node that has lost its host, and crm_simulate keeps it.
+    guests = document.iterfind("./revised_cluster_status/nodes/node[@id_as_resource][@online='false']")
+    if dead := {guest.get("name") for guest in guests}:
+        tree = Xml.parse(file)
+        for state in tree.findall("./status/node_state"):
+            state[:] = [] if state.get("uname") in dead else state
+        tree.write(file)
 
 
 def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:

@@ -120,11 +120,9 @@ def rewritten_drbd(text: str) -> str:
         words = list[str]()
         for token in _tokens(line):
             quoted = len(token) > 1 and token[0] == token[-1] == '"'
-            if before == "include":
-                opens = not _INSIDE.fullmatch(token.strip('"'))
-            else:
-                opens = not quoted and token != "include" and bool(re.search("include|-file", token))
-            if opens:
+            outside = not _INSIDE.fullmatch(token.strip('"'))
+            opens = not quoted and token != "include" and re.search("include|-file", token)
+            if outside if before == "include" else opens:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
             if before == "shared-secret":
@@ -230,6 +228,11 @@ class Resource:
     def fencing(self) -> list[str]:
         """Return the distinct fencing policies."""
         return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]
+
+    @property
+    def needs_majority(self) -> bool:
+        """Return whether a quorum of the copies, in place of fencing, keeps old data from being promoted."""
+        return self.option("options", "quorum") in ("majority", "all") and self.fencing == ["dont-care"]
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from strakes.base.foreign_text import is_secret
 from strakes.failover import known_options
 from strakes.failover.facts import Certain, Doubtful, graded, shared
-from strakes.failover.known_options import Option, installed_options, meant, options_of, slip
+from strakes.failover.known_options import DRBD_SECTIONS, Option, installed_options, meant, options_of, slip
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
-_DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
 _MODULES = ("lnet", "lustre", "zfs", "drbd", "ko2iblnd", "ksocklnd", "softdog", "bonding", "spl", "nfsd", "lockd")
 # Parameters without which every release of an agent fails.
 _INDISPENSABLE = ("ip", "device", "directory", "drbd_resource", "target", "mountpoint", "pool", "iqn")
@@ -82,7 +81,7 @@ def _of_drbd(setup: Setup) -> Iterator[_Settings]:
         version = "9" if resource.dialect9 else "8.4"
         for place, holder in ((resource.name, resource.block), ("common", resource.common)):
             for _, block in holder.sections():
-                if block.name in _DRBD_SECTIONS and id(block) not in seen:
+                if block.name in DRBD_SECTIONS and id(block) not in seen:
                     seen.add(id(block))
                     known = options_of(f"drbd {block.name}", f"drbd old {block.name}", f"{version} {block.name}")
                     yield _Settings(f"drbd: {block.name} of {place}", block.settings, known)
@@ -142,8 +141,9 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
             if wanted and value not in ("", "#default"):
                 yield graded(settings.sure, f"{settings.where} has {name}={value}, which has to be {wanted}")
     for path, block in setup.corosync.sections():
-        wrong = [name for name, value in block.settings if not value or " #" in value]
-        yield from (f"corosync.conf: {path} has {name} without a value, or with a comment after it" for name in wrong)
+        for name in [name for name, value in block.settings if not value or " #" in value]:
+            exact = name.endswith("addr") or options_of(f"corosync {path}").get(name, Option(name)).kind
+            yield graded(exact, f"corosync.conf: {path} has {name} without a value, or with a comment after it")
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:

@@ -21,6 +21,7 @@ from strakes.base.files import make_directory, write_kept
 from strakes.base.foreign_text import without_secrets
 from strakes.failover.blocks import Block, read_corosync, rewritten_drbd
 from strakes.failover.cluster import is_address
+from strakes.failover.known_options import DRBD_SECTIONS, meant, options_of
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.setup import LIVE, Setup, links_of, nodes_of
 from strakes.targets.command import CommandTimeout, Completed, run
@@ -86,6 +87,11 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     text = without_secrets(said.strip()) if done.status else ""
+    # Another release may know a statement that resembles none of this release.
+    unknown = re.search(r"Parse error: (?!.*IP).*\s+but got '([a-z-]+)'", said)
+    sections = ("drbd", *(f"{version} {one}" for version in ("drbd", "8.4", "9") for one in DRBD_SECTIONS))
+    if unknown and not meant(unknown[1], options_of(*sections)):
+        return ValidatorVerdict(program, "unable", f"this release does not know {unknown[1]}:\n{text}")
     return ValidatorVerdict(program, "accepts" if accepted else "refuses", text)
 
 

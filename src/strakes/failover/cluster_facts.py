@@ -11,7 +11,7 @@ from strakes.failover.blocks import Block, Resource
 from strakes.failover.cib import Cib
 from strakes.failover.facts import Facts, Table, Thing, facts, is_true, yes
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.resource_facts import ADDRESSES, needs_one_node
+from strakes.failover.resource_facts import ADDRESSES, SBD, needs_one_node
 from strakes.failover.rules_constraints import placed_by_agents
 from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
 from strakes.failover.rules_nodes import settings_of_nodes
@@ -19,7 +19,6 @@ from strakes.failover.rules_possessions import needed_with_role
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failures/failure", "fence_history/fence_event")
-_SHARED_DISK = ("external/sbd", "fence_sbd")
 
 
 def cluster(setup: Setup) -> Iterator[Thing]:
@@ -35,7 +34,7 @@ def cluster(setup: Setup) -> Iterator[Thing]:
             or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)
         ),
         "is reset by watchdogs": yes(watchdog_fences(setup)),
-        "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
+        "is reset by a shared disk": yes(any(one.agent in SBD for one in cib.devices)),
         "has a tie breaker": yes(any(tie_breakers(setup))),
         "uses absent watchdogs": yes(cib.watchdog_s != 0 and not watchdog_fences(setup) and not unknown),
         "mounts a file system on several nodes": yes(setup.mounts_on_both_nodes),
@@ -102,11 +101,11 @@ def sbd(setup: Setup) -> Iterator[Thing]:
     """Yield the settings of sbd, and properties of its disks."""
     disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
     data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
-    devices = [one for one in setup.devices if one.agent in _SHARED_DISK]
+    devices = [one for one in setup.devices if one.agent in SBD]
     lists = [one.values.get("devices") or one.values.get("sbd_device", "") for one in devices]
     named = [[disk for disk in re.split(r"[,;\s]+", text) if disk] for text in lists]
     deduced: Table = {
-        "has a device in Pacemaker": yes(any(one.agent in _SHARED_DISK for one in setup.devices)),
+        "has a device in Pacemaker": yes(any(one.agent in SBD for one in setup.devices)),
         "disks": disks,
         "disks given twice": [disk for disk in disks if disks.count(disk) > 1],
         "disks with data": [disk for disk in disks if disk in data],
@@ -150,7 +149,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
         deduced: Table = {
             "is managed": yes(copies and not away and not one.floating),
             "the protocol": () if one.is_for_a_distance or away or one.floating else one.protocols,
-            "the fencing": () if one.block.all("stacked-on-top-of") else one.fencing,
+            "the fencing": () if one.block.all("stacked-on-top-of") or one.needs_majority else one.fencing,
             "unknown resync-after": [
                 text
                 for text in one.all_values("disk", "resync-after")
@@ -184,8 +183,11 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
     # Agents such as ping set node attributes at run time, which a simulation does not know.
     given, parts = [name for name, score in placed_by_agents(cib) if score == -_INFINITY], cib.ties.members
     unknown = {mate.id for name in given for one in parts(name) for mate in parts(one.group or one.id)}
-    unknown |= {one.id for one in cib.services if one.meta.get("target-role") == "Stopped" or _makes_way(cib, one)}
+    stopped = [one for one in cib.services if one.meta.get("target-role") == "Stopped"]
+    unknown |= {one.id for base in stopped for one in cib.services if one is base or cib.ties.starts_after(one, base)}
     unknown |= _placed_unlike_in_newer_releases(cib)
+    # Somebody may end the standby of a node at any time.
+    guessed = setup.nodes_assumed or any(is_true(own.get("standby", "")) for own in cib.node_attributes.values())
     for one in cib.services:
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
         role = "Promoted" if cib.promotable(one.clone) and not unpromoted else ""
@@ -195,15 +197,16 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         shared = any(is_true(one.values.get(name, "false")) for name in ("lvs_support", "unique_clone_address"))
         shared = shared or is_true(cib.clones.get(one.clone, {}).get("globally-unique", "false"))
         hashed = shared or one.values.get("clusterip_hash") or re.match("lo|dummy", one.values.get("nic", ""))
-        names = {one.id, one.group, one.clone}
-        apart = any(tie.score == -_INFINITY and names & {name for name, _ in tie.resources} for tie in cib.colocations)
+        names = {one.id, one.group, one.clone} - {""}
+        apart = [{name for name, _ in tie.resources} for tie in cib.colocations if tie.score == -_INFINITY]
+        avoids = any(tie.score == -_INFINITY and tie.resources[0][0] in names for tie in cib.colocations)
         deduced = {
             "is started": "" if nodes else "nowhere",
             "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",
-            "is known": yes(one.id in seen.steady.places.keys() - unknown),
+            "is known": yes(one.id in seen.steady.places.keys() - unknown and not (avoids and cib.only_node(one))),
             "is lost with": lost if single and not cib.is_bound(one) else [],
-            "is kept from other nodes": yes(cib.only_node(one) or apart or setup.nodes_assumed),
-            "nodes are assumed": yes(setup.nodes_assumed),
+            "is kept from other nodes": yes(cib.only_node(one) or any(map(names.intersection, apart)) or guessed),
+            "nodes are assumed": yes(guessed),
             "is on a shared disk": yes(one.is_on_shared_disk),
             "needs one node": yes(needs_one_node(one) or (one.agent in ADDRESSES and not hashed)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
@@ -222,22 +225,14 @@ def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
     return {mate.id for one in members for mate in cib.ties.members(one.group or one.id)}
 
 
-def _makes_way(cib: Cib, one: Primitive) -> bool:
-    names = {one.id, one.group, one.clone} - {""}
-    avoids = any(tie.score == -_INFINITY and tie.resources[0][0] in names for tie in cib.colocations)
-    return avoids and bool(cib.only_node(one))
-
-
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
     """Yield the simulated effects of the death of each node, such as whether the other nodes power it off."""
-    seen = setup.simulated
+    seen, keeps = setup.simulated, yes(setup.keeps_data)
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)
         others = [name for name in sorted(snapshot.fenced) if name != node]
-        fenced = yes(node in snapshot.fenced)
-        deduced = {"runs services": yes(busy), "is powered off": fenced, "powered off instead": others}
-        deduced["keeps data"] = yes(setup.keeps_data)
-        yield Thing(f"cib: {node}", facts(deduced))
+        deduced = {"runs services": yes(busy), "is powered off": yes(node in snapshot.fenced), "keeps data": keeps}
+        yield Thing(f"cib: {node}", facts(deduced, {"powered off instead": others}))
 
 
 def needs(setup: Setup) -> Iterator[Thing]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from xml.etree import ElementTree as Xml
 
 from strakes.failover.cib import Cib
 from strakes.failover.facts import Thing, facts, is_true, score, yes
@@ -29,7 +28,7 @@ def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
 
 
 # Ends of expressions such as "pingd gt 0", which are true on nodes that reach the network.
-_REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
+_REACHED = {("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0")}
 _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 
 
@@ -62,6 +61,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
         banned = [element.get("node", "")] * (score(element.get("score", "0")) < 0)
         ends = (part for rule in bans for part in rule.iterfind("./expression[@attribute='#uname'][@operation='eq']"))
         unknown = {*banned, *(part.get("value", "") for part in ends)} - nodes
+        watched = [part for rule in bans for part in rule if _WATCHED.fullmatch(part.get("attribute", ""))]
         of_times = [[one.tag == "date_expression" and one.get("operation") != "lt" for one in rule] for rule in bans]
         deduced = {
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
@@ -71,18 +71,11 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "is the only exclusive location": yes(element.get("node") and exclusive.count(element.get("rsc")) == 1),
             "members of clones": sorted(cib.inside_clones & {element.get("rsc", "")}),
             "number of nodes": str(len(cib.members_of_corosync)),
-            "bans reached nodes": yes(any(map(_bans_reached, rules))),
+            "bans reached nodes": yes(_REACHED & {(test.get("operation"), test.get("value")) for test in watched}),
             "bans all nodes at times": "bans all nodes at certain times" * any(rule and all(rule) for rule in of_times),
         }
         own = dict(element.attrib) if element.get("id") in present else {}  # Pacemaker ignores expired constraints.
         yield Thing(f"cib: {element.get('id')}", facts(own, deduced))
-
-
-def _bans_reached(rule: Xml.Element) -> bool:
-    return score(rule.get("score", "0")) == -_INFINITY and any(
-        _WATCHED.fullmatch(test.get("attribute", "")) and (test.get("operation"), test.get("value")) in _REACHED
-        for test in rule.iterfind("./expression")
-    )
 
 
 def orders(setup: Setup) -> Iterator[Thing]:
@@ -93,11 +86,12 @@ def orders(setup: Setup) -> Iterator[Thing]:
     for one in cib.orders:
         clones = one.mandatory and {one.first, one.then} <= set(cib.clones)
         clones = clones and cib.clones[one.then].get("clone-max") != "1"
+        ends = (one.first, one.first_action), (one.then, one.then_action)
         deduced = {
             "first": one.first,
             "then": one.then,
             "members of clones": sorted(cib.inside_clones & {one.first, one.then}),
-            "promotes what is not promotable": _unpromotable(cib, one),
+            "promotes what is not promotable": _unpromotable(cib, *ends),
             "waits for all copies": yes(clones and not is_true(cib.clones[one.then].get("interleave", "false"))),
             "what is reversed": _reversed(cib, one, against=one.mandatory and (one.first, one.then) in follows),
         }
@@ -117,10 +111,10 @@ def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
         yield f"starts {one.then} after {one.first}, which can take over its locks only while {one.then} still runs"
 
 
-def _unpromotable(cib: Cib, order: Order) -> Iterator[str]:
-    for name, action in ((order.first, order.first_action), (order.then, order.then_action)):
+def _unpromotable(cib: Cib, *ends: tuple[str, str]) -> Iterator[str]:
+    for name, what in ends:
         clones = [one.clone for one in cib.ties.members(name)]
-        if action in ("promote", "demote") and clones and not any(map(cib.promotable, (name, *clones))):
+        if what in ("promote", "demote", "Promoted") and clones and not any(map(cib.promotable, (name, *clones))):
             yield name
 
 
@@ -141,6 +135,7 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         deduced = {
             "places a copy": yes(tie.id in pairs and drbd and other and not other_drbd),
             "members of clones": sorted(cib.inside_clones & set(names)),
+            "promotes what is not promotable": _unpromotable(cib, *tie.resources),
             "what is reversed": _misplaced(cib, tie, one, other),
             "what is wrong": [weak] * (follows and tie.score <= stays)
             + ["keeps an ERS beside the locks it copies"] * locks,
@@ -157,7 +152,9 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
     copies = [] if tie.resources[1][1] == "Promoted" else [one for one in other if not _OF_KERNEL.search(one.agent)]
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
-    if single and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs):
+    ordered = any({order.first, order.then} == {near, far} for order in cib.orders)  # also with kind=Optional
+    ordered = ordered or any(cib.ties.starts_after(*pair) for pair in pairs)
+    if single and tie.score == _INFINITY and not ordered:
         moved = f", so that failures of {near} move {far}" if tie.resources[1][1] == "Promoted" else ""
         yield f"places {near} with {far}, without an order{moved}"
     copied = [part for part in one if part.clone and cib.clones[part.clone].get("clone-max") != "1"]

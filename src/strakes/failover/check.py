@@ -39,7 +39,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "node setting": (cluster_facts.settings,),
     "volume group": (nodes.volume_groups, "pacemaker"),
     "resource": (resource_facts.resources, "pacemaker"),
-    "service": (resource_facts.services, "pacemaker"),
+    "service": (partial(resource_facts.resources, devices=False), "pacemaker"),
     "fencing device": (resource_facts.fencing_devices, "pacemaker"),
     "operation": (resource_facts.operations, "pacemaker"),
     "clone": (resource_facts.clones, "pacemaker"),

@@ -24,8 +24,7 @@ _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "client
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
 # Fencing agents that need no pcmk_host_list, because one device fences every node.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
-_SBD = ("external/sbd", "fence_sbd")
-_UNMONITORED = (*_SBD, "fence_watchdog")
+SBD = ("external/sbd", "fence_sbd")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
@@ -36,17 +35,15 @@ _LOCAL = ("", "auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "ldiskfs", "lustre
 def needs_one_node(one: Primitive) -> bool:
     """Return whether a resource mounts a file system, or imports a ZFS pool, that only one node may use at a time."""
     remote = re.match(r"[^/]+:", one.device) or re.search(r"bind|\bro\b", one.values.get("options", ""))
-    return (one.is_mount and one.values.get("fstype", "") in _LOCAL and not remote) or one.agent == "ZFS"
+    # With force_clones, each node has a disk of its own with this name.
+    own = is_true(one.values.get("force_clones", "false")) and not one.is_on_shared_disk
+    return (one.is_mount and one.values.get("fstype", "") in _LOCAL and not remote and not own) or one.agent == "ZFS"
 
 
-def resources(setup: Setup) -> Iterator[Thing]:
-    """Yield the properties of each resource, including fencing devices."""
-    yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.pacemaker.primitives)
-
-
-def services(setup: Setup) -> Iterator[Thing]:
-    """Yield the properties of each resource that is no fencing device."""
-    yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.services)
+def resources(setup: Setup, *, devices: bool = True) -> Iterator[Thing]:
+    """Yield the properties of each resource. ``devices``: also of fencing devices."""
+    chosen = setup.pacemaker.primitives if devices else setup.services
+    yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in chosen)
 
 
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
@@ -60,7 +57,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "is a BMC": yes(power.is_bmc(one)),
             "is an outlet": yes(power.is_outlet(one)),
             "is a reservation": yes(one.agent in _RESERVATIONS),
-            "watches itself": yes(one.agent in _UNMONITORED),
+            "watches itself": yes(one.agent in (*SBD, "fence_watchdog")),
             "its address": power.address_of(one),
             "its user": next((one.values[key] for key in _USERS if one.values.get(key)), ""),
             "its password": yes(any(one.values.get(key) for key in _PASSWORDS)),
@@ -70,7 +67,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "its known nodes": {*targets} & {*setup.node_names, *cib.remote_nodes},
             "number of its nodes": str(0 if hosts else len(targets)),
             "pretends": power.pretends_because(one)
-            or "needs sbd, which has no watchdog" * (off and one.agent in _SBD)
+            or "needs sbd, which has no watchdog" * (off and one.agent in SBD)
             or next(_leaves_open(setup, one), ""),
             "is needed with others": yes(_helps(setup, one)),
             "its runners": (runners := power.runners_of(setup, one)),
@@ -276,9 +273,6 @@ def _contradiction(setup: Setup, one: Primitive) -> Iterator[str]:
     instances = [other.values.get("InstanceName") for other in setup.services if other.agent == "SAPInstance"]
     if one.agent == "SAPStartSrv" and instances and name not in instances:
         yield f"no SAPInstance has InstanceName={name}"
-    profile = one.values.get("START_PROFILE", "").rpartition("/")[2]
-    if re.match(r"[A-Z]\w\w_\w+\d\d_", profile) and re.match(r"[A-Z]\w\w_", name) and profile[:4] != name[:4]:
-        yield f"InstanceName is {name}, and START_PROFILE {profile}"
 
 
 def _own_addresses(setup: Setup) -> set[str]:

@@ -11,7 +11,7 @@ from strakes.failover.blocks import Block, Resource
 from strakes.failover.cluster import is_address, read_address
 from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import ADDRESSES
-from strakes.failover.rules_fencing_devices import address_of
+from strakes.failover.rules_fencing_devices import address_of, is_bmc
 from strakes.failover.rules_storage import never_together
 from strakes.failover.setup import LINKS, Setup, hosts_of, links_of, name_of, nodes_of
 
@@ -61,9 +61,8 @@ def _alike(setup: Setup) -> Iterator[str]:
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
     """Find nodes whose address in /etc/hosts is a loopback address or contradicts another node or corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
-    rows = [(address, name.partition(".")[0]) for name, address in hosts_of(setup).items()]
     names = {*setup.node_names, *links} - {"", "localhost"}
-    rows = [(address, name) for address, name in rows if name in names]
+    rows = [(ip, name) for full, ip in hosts_of(setup).items() if (name := full.partition(".")[0]) in names]
     yield from (
         f"hosts: {name} is {address}" for address, name in rows if address == "::1" or address.startswith("127.")
     )
@@ -155,8 +154,6 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
         yield f"corosync.conf: tie_breaker: {tie} is not a nodeid"
     if not setup.corosync.one("totem").get("cluster_name"):
         yield "corosync.conf: totem has no cluster_name, which the device needs"
-    if net.get("port") in ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064"):
-        yield Doubtful(f"corosync.conf: the device has port {net.get('port')}, which other services have")
     votes = {"ffsplit": "1", "2nodelms": "1", "lms": str(max(len(nodes) - 1, 1))}.get(algorithm)
     if votes is None:
         yield f"corosync.conf: device has algorithm {algorithm}"
@@ -174,11 +171,11 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
         for given in host.addresses:
             address = re.sub(r":\d+$", "", given.split()[-1] if given.split() else "").strip("[]")
             yield address, name, f"the address of {resource.name} on {host.name}"
-    yield setup.corosync.one("quorum").one("device").one("net").get("host"), "quorum host", "the quorum device"
     for described in setup.cluster.nodes if setup.cluster else ():
         for address in described.addresses.values():
             yield address, described.name, f"{described.name} of cluster.toml"
-    yield from ((address_of(device), "power", device.id) for device in setup.devices)
+    # A hypervisor that powers off virtual machines may be a node itself.
+    yield from ((address_of(device), "power", device.id) for device in setup.devices if is_bmc(device))
     for service in setup.services:
         if service.agent in (*ADDRESSES, "remote"):
             address = service.values.get("ip") or service.values.get("server", "")
@@ -196,8 +193,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
             own = _short(thing)
             first, other = known.setdefault(address, (own, name))
             pair = {own, first}
-            # One machine may be both quorum host and fencing controller.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
             apart = {name, other} <= services and never_together(setup.pacemaker, name, other)
-            if first != own and pair != {"power", "quorum host"} and not unnamed and not apart:
+            if first != own and not unnamed and not apart:
                 yield f"{address} is {other}, and {name}"

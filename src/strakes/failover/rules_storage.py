@@ -48,8 +48,6 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
             first = not any(one.is_mount for one in members[: members.index(earlier)])
             if server and later.is_mount and first:
                 yield Doubtful(f"cib: {earlier.id} starts before {later.id} is mounted")
-            if (earlier.agent, later.agent) == ("SAPInstance", "SAPStartSrv"):
-                yield Doubtful(f"cib: {earlier.id} starts before its start service {later.id}")
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
@@ -115,14 +113,10 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     group = {one.id: one.group or one.id for one in setup.services}
     for (kind, value), first, other in shared(rows):
         shared_by_nodes = kind in ("device", "pool", "volume group") or kind.startswith("iSCSI")
-        if shared_by_nodes or not never_together(setup.pacemaker, first, other):
-            sure = (shared_by_nodes or kind.endswith(" ip")) and group[first] != group[other]
+        apart = never_together(setup.pacemaker, first, other)
+        if shared_by_nodes or not apart:
+            sure = (shared_by_nodes or kind.endswith(" ip")) and group[first] != group[other] and not apart
             yield graded(sure, f"cib: {first} and {other} have the {kind} {value}")
-    for bundle in setup.pacemaker.root.iter("bundle"):
-        for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
-            given = [one.get(name, "") for one in bundle.iter(tag)]
-            for value in sorted({value for value in given if value and given.count(value) > 1}):
-                yield Doubtful(f"cib: {bundle.get('id')} has {name}={value} twice")
 
 
 def path_outside_its_mount(setup: Setup) -> Iterator[str]:

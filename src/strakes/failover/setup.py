@@ -119,7 +119,9 @@ class Setup:
     @property
     def keeps_data(self) -> bool:
         """Return whether data are damaged if two nodes run the same service."""
-        return any(one.keeps_data or one.agent == "redis" for one in self.services)
+        kept = [one for one in self.services if one.keeps_data or one.agent in ("redis", "controld")]
+        by_quorum = bool(self.drbd) and all(one.needs_majority for one in self.drbd)
+        return any(not by_quorum or not (one.is_drbd or one.device.startswith("/dev/drbd")) for one in kept)
 
     @property
     def writes_on_both_nodes(self) -> bool:

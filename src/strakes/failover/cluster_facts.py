@@ -80,7 +80,7 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "has a device": yes(quorum.all("device")),
         "has a node list": yes(nodes),
         "is managed": yes(setup.cib),
-        "is a pair alone": yes(known == 2 and not quorum.all("device") and not ignores),
+        "is a pair alone": yes(known == 2 and quorum.get("expected_votes") != "1" and not device and not ignores),
         "number of links": str(max((len(links_of(node)) for node in nodes), default=0)),
         "nodes with one link": [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1],
         "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
@@ -186,7 +186,6 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
     stopped = [one for one in cib.services if one.meta.get("target-role") == "Stopped"]
     unknown |= {one.id for base in stopped for one in cib.services if one is base or cib.ties.starts_after(one, base)}
     unknown |= _placed_unlike_in_newer_releases(cib)
-    # Somebody may end the standby of a node at any time.
     guessed = setup.nodes_assumed or any(is_true(own.get("standby", "")) for own in cib.node_attributes.values())
     for one in cib.services:
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")

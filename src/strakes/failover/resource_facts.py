@@ -64,8 +64,8 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
             "is in a level": yes(any(one.id in row for node in setup.node_names for row in cib.levels_of(node))),
             "is for every node": yes(not hosts and cib.fences_everybody(one)),
             "its nodes": targets,
-            "its known nodes": {*targets} & {*setup.node_names, *cib.remote_nodes},
-            "number of its nodes": str(0 if hosts else len(targets)),
+            "its known nodes": (known := {*targets} & {*setup.node_names, *cib.remote_nodes}),
+            "number of its nodes": str(0 if hosts else len(known or targets)),
             "pretends": power.pretends_because(one)
             or "needs sbd, which has no watchdog" * (off and one.agent in SBD)
             or next(_leaves_open(setup, one), ""),

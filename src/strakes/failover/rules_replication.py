@@ -45,8 +45,9 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
-            managed = any(one.is_drbd for one in setup.services)
-            yield graded(managed, f"cib: {mount.id} uses {mount.device}, which nothing promotes")
+            named = {one.values.get("drbd_resource", "") for one in setup.services if one.is_drbd}
+            sure = named and named <= {one.name for one in setup.drbd}  # otherwise a file is missing
+            yield graded(sure, f"cib: {mount.id} uses {mount.device}, which nothing promotes")
         for resource in setup.drbd:
             given = [{device for device, _, _ in host.volumes.values()} or {""} for host in resource.hosts]
             if any(mount.device in devices for devices in given) and not all(mount.device in each for each in given):

@@ -152,8 +152,8 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
     copies = [] if tie.resources[1][1] == "Promoted" else [one for one in other if not _OF_KERNEL.search(one.agent)]
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
-    ordered = any({order.first, order.then} == {near, far} for order in cib.orders)  # also with kind=Optional
-    ordered = ordered or any(cib.ties.starts_after(*pair) for pair in pairs)
+    asked = cib.orders if any(part.clone for part in other) else ()  # After copies, kind=Optional is enough.
+    ordered = any({o.first, o.then} == {near, far} for o in asked) or any(cib.ties.starts_after(*two) for two in pairs)
     if single and tie.score == _INFINITY and not ordered:
         moved = f", so that failures of {near} move {far}" if tie.resources[1][1] == "Promoted" else ""
         yield f"places {near} with {far}, without an order{moved}"

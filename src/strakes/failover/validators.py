@@ -88,7 +88,7 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     text = without_secrets(said.strip()) if done.status else ""
     # Another release may know a statement that resembles none of this release.
-    unknown = re.search(r"Parse error: (?!.*IP).*\s+but got '([a-z-]+)'", said)
+    unknown = re.search(r"Parse error: (?!.*(?:IPADDR|ipv4)).*\s+but got '([a-z-]+)'", said)
     sections = ("drbd", *(f"{version} {one}" for version in ("drbd", "8.4", "9") for one in DRBD_SECTIONS))
     if unknown and not meant(unknown[1], options_of(*sections)):
         return ValidatorVerdict(program, "unable", f"this release does not know {unknown[1]}:\n{text}")

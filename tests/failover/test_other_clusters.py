@@ -65,25 +65,29 @@ def test_resources_of_remote_nodes_move_and_floating_drbd_has_no_second_copy(tmp
     given = ["drbd resource r { device /dev/drbd0; disk /dev/vg/r; floating 10.0.0.9:7788; floating 10.1.0.9:7788; }"]
     given += ["primitive d ocf:linbit:drbd drbd_resource=r", "ms m d meta clone-max=1 notify=true", "group g fs"]
     given += ["primitive fs ocf:heartbeat:Filesystem device=/dev/drbd0 directory=/srv/data fstype=ext4"]
-    given += [
-        "colocation c INFINITY: m ip",
-        "colocation d2 INFINITY: g m:Promoted",
-        "order o ip m",
-        "order p m:promote g",
-    ]
+    given += ["colocation c inf: m ip", "colocation d2 inf: g m:Promoted", "order o ip m", "order p m:promote g"]
     endings = {one.failures[0].text: one.ending for one in rehearse(setup_of_example(given), doubles=False).singles}
     assert endings["shared disks of g fail"] == "outage"
+
+
+def test_outlets_have_the_names_of_nodes_and_disks_are_assumed_normal(tmp_path: Path) -> None:
+    need("crm_simulate")
+    (tmp_path / "cluster.crm").write_text(
+        'node n1\nnode n2\nprimitive f stonith:external/rackpdu params hostlist="n1 n2" pduip=10.9.0.9 community=wc\n'
+        "primitive ip IPaddr2 params ip=10.0.0.10\nprimitive d ocf:pacemaker:diskd params name=disk\nclone c d\n"
+        "location l ip rule -inf: disk ne normal or not_defined disk\n"
+    )
+    scenes = {one.failures[0].text: one for one in rehearse(read_plan(tmp_path), doubles=False).singles}
+    assert {(name, *scenes[f"{name} dies"].fenced) for name in ("n1", "n2")} == {("n1", "n1"), ("n2", "n2")}
+    assert {scenes[f"{name} dies"].ending for name in ("n1", "n2")} == {"take-over", "nothing"}
 
 
 def test_bound_mounts_are_left_out_and_locks_wait_for_fencing() -> None:
     need("crm_simulate")
     mount = "ocf:heartbeat:Filesystem directory=/srv/m device"
     given = [f"primitive m1 {mount}=s:/1 fstype=nfs", f"primitive m2 {mount}=s:/2 fstype=nfs", "location x m1 -inf: b"]
-    given += [
-        "location y m2 -inf: a",
-        "primitive p ocf:pacemaker:controld",
-        f"primitive s {mount}=/dev/vg/s fstype=gfs2",
-    ]
+    given += ["location y m2 -inf: a", "primitive p ocf:pacemaker:controld"]
+    given += [f"primitive s {mount}=/dev/vg/s fstype=gfs2"]
     result = rehearse(setup_of_example([*given, "group l p s", "clone c l"]), doubles=False)
     endings = {scene.failures[0].text: scene.ending for scene in result.singles}
     assert endings["b and its BMC lose their power"] == "hangs" and "m1 is left out" in " ".join(result.assumed)

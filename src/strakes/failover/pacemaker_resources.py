@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out for an operation, in seconds.
-# Agent that monitors a network or server -> default name of the node attribute with its result.
-WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
+# Agents that monitor a network, and all monitoring agents -> default name of the node attribute with the result.
+NETWORK_WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd"}
+WATCHERS = {**NETWORK_WATCHERS, "healthLUSTRE": "lustred", "diskd": "diskd"}
 # Agents whose data are damaged if two nodes run them at the same time.
 _KEEPERS = re.compile(
     "LVM.*|ZFS|zpool|mdraid|Raid1|crypt|SAP.*|oracle|db2.*|sybaseASE|pgsql.*|mysql|mariadb|VirtualDomain|Xen|iSCSI.*"

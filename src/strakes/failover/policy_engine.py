@@ -132,7 +132,8 @@ class PolicyEngine:
             if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())
                 factor = one.values.get("multiplier", "1")
-                attributes[name] = str(hosts * int(factor) if factor.isdecimal() else hosts)
+                reached = str(hosts * int(factor) if factor.isdecimal() else hosts)
+                attributes[name] = "normal" if one.agent == "diskd" else reached
             elif one.agent == "attribute":
                 attributes[one.values.get("name", "opa")] = one.values.get("active_value", "1")
         return attributes

@@ -10,7 +10,7 @@ from strakes.failover import rules_fencing_devices as fencing
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.facts import read_table
 from strakes.failover.model import Service
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import NETWORK_WATCHERS, Primitive
 from strakes.failover.policy_engine import ClusterState
 from strakes.failover.rules_fencing_devices import devices_for
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
@@ -60,7 +60,7 @@ class Times:
         cib = setup.pacemaker
         first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
         levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
-        watchers = filter(watches_network, cib.primitives)
+        watchers = (one for one in cib.primitives if one.agent in NETWORK_WATCHERS)
         return cls(
             silence=Span(first["token"], first["token"] + first["consensus"] + 2.0),
             delays_s={
@@ -84,11 +84,6 @@ class Times:
         names = list(targets)
         slowest = max((self.starts.get(name, NO_WAIT) for name in names), default=NO_WAIT)
         return slowest + max((self.stops.get(name, NO_WAIT) for name in names if stop), default=NO_WAIT)
-
-
-def watches_network(service: Primitive) -> bool:
-    """Return whether a resource monitors a network and stores the result in a node attribute, as ping does."""
-    return bool(service.watched_attribute) and service.agent != "healthLUSTRE"
 
 
 def _operations(members: Iterable[Primitive], name: str) -> Span:
@@ -163,7 +158,9 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
         return Cut(device.id, "bmc", owners[0]) if owners else Cut(device.id, "lost")
     if fencing.is_outlet(device):
         plugs = [(one.name, pdu) for one in cluster.nodes for pdu in one.pdus if pdu.address == address]
-        cut = [(name, pdu.feed) for name, pdu in plugs if pdu.outlet == fencing.plug_of(device, node)]
+        # Pacemaker passes the name of the node if the device names no outlet.
+        wanted = fencing.plug_of(device, node) or node
+        cut = [(name, pdu.feed) for name, pdu in plugs if (pdu.outlet or name) == wanted]
         return Cut(device.id, "outlet", *cut[0]) if cut else Cut(device.id, "lost")
     return Cut(device.id, "surely", node)
 

@@ -15,7 +15,7 @@ from strakes.base.errors import BadInputError
 from strakes.failover.cluster import Node
 from strakes.failover.facts import score
 from strakes.failover.model import model_of
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.pacemaker_resources import NETWORK_WATCHERS, Primitive
 from strakes.failover.policy_engine import Event, FailureEngine
 from strakes.failover.rehearsal_room import (
     NO_WAIT,
@@ -31,7 +31,6 @@ from strakes.failover.rehearsal_room import (
     Wiring,
     World,
     parts_of,
-    watches_network,
 )
 from strakes.failover.rules_fencing_devices import decides_by_priority, delays_of, devices_for
 from strakes.failover.setup import Setup, name_of, nodes_of
@@ -84,7 +83,7 @@ class Policies:
             and cib.properties.get("no-quorum-policy") != "ignore"
             and not setup.is_heartbeat,
             names=names,
-            watchers=tuple(filter(watches_network, cib.primitives)),
+            watchers=tuple(one for one in cib.primitives if one.agent in NETWORK_WATCHERS),
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:

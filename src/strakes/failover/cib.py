@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import pairwise
@@ -78,23 +78,6 @@ class Cib:
                 pair.set("name", renamed("properties").get(name, name))
                 if _GONE.fullmatch(name) and root.get("validate-with", "").startswith("pacemaker-3"):
                     properties.remove(pair)
-        return root
-
-    def with_nodes_online(self, names: Iterable[str]) -> Xml.Element:
-        """Return a copy of the CIB with these nodes online and nothing started. Missing nodes are added."""
-        root = self.readable()
-        root.set("have-quorum", "1")
-        for status in root.findall("./status"):
-            root.remove(status)
-        nodes = root.find("./configuration/nodes")
-        assert nodes is not None
-        listed = {node.get("uname", ""): node for node in nodes}
-        status = Xml.SubElement(root, "status")
-        for number, name in enumerate(names, 1):
-            if name not in listed:
-                listed[name] = Xml.SubElement(nodes, "node", id=str(number), uname=name)
-            state = {"id": listed[name].get("id", ""), "uname": name, "in_ccm": "true", "crmd": "online"}
-            Xml.SubElement(status, "node_state", state | {"join": "member", "expected": "member"})
         return root
 
     @cached_property
@@ -369,8 +352,7 @@ class Cib:
         template = self._by_id.get(element.get("template", ""))
         sources = [element] if template is None else [template, element]
         head = sources[0]
-        values: dict[str, str] = {}
-        own: dict[str, str] = {}
+        values, own = dict[str, str](), dict[str, str]()
         operations: dict[tuple[str, str], Operation] = {}
         for source in sources:
             values |= self._block(source, "instance_attributes")
@@ -426,8 +408,7 @@ class Cib:
         return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
 
     def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:
-        certain = True
-        columns: list[set[str]] = []
+        certain, columns = True, list[set[str]]()
         for part in rule:
             if part.tag == "rule":
                 nodes, sure = self._matching(part)

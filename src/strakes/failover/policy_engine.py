@@ -21,12 +21,15 @@ from strakes.failover.limits import too_many_copies, too_much_to_ask
 from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Behaviour, Setup, Snapshot
-from strakes.failover.validators import installed
+from strakes.failover.validators import installed, with_nodes_online
 from strakes.targets.command import CommandTimeout, run
 
 TRANSITIONS = 4  # Maximum number of transitions after an event. More transitions are a sign of a loop.
 _MOST_S = 20.0  # Time limit in seconds for one simulation.
+_ANY_INTERVAL_MS = 60_000  # The interval of a failed monitor does not matter to Pacemaker.
 Watched = frozenset[tuple[str, str, int]]
+_Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs
+_Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, node) -> guest node of the resource there, its container
 
 
 class PolicyEngine:
@@ -77,13 +80,15 @@ class PolicyEngine:
             _forget_dead_guests(document, file)
         nodes = document.findall("./revised_cluster_status/nodes/node")
         resources = document.findall("./revised_cluster_status/resources//resource")
+        places, guests = _places(document)
         return Snapshot(
-            _places(document),
-            frozenset(fenced),
+            places,
+            tuple(sorted(set(fenced))),
             unclean=tuple(node.get("name", "") for node in nodes if node.get("unclean") == "true"),
             restarted=tuple(dict.fromkeys(restarted)),
             unmanaged=frozenset(plain_id(one.get("id", "")) for one in resources if one.get("managed") == "false"),
             file=file,
+            guests=guests,
         )
 
     def written(self, root: Xml.Element) -> Path:
@@ -116,12 +121,10 @@ class PolicyEngine:
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 
     def _fresh(self) -> Xml.Element:
-        root = self._cib.with_nodes_online(self._cib.members_of_corosync or self._setup.node_names)
-        status = root.find("./status")
-        assert status is not None
+        root = with_nodes_online(self._cib, self._cib.members_of_corosync or self._setup.node_names)
         for name in self._cib.remote_nodes:
-            Xml.SubElement(status, "node_state", id=name, uname=name, remote_node="true", in_ccm="true")
-        for state in root.iterfind("./status/node_state"):
+            Xml.SubElement(root[-1], "node_state", id=name, uname=name, remote_node="true", in_ccm="true")
+        for state in root[-1]:
             self.tell(state, state.get("uname", ""))
         return root
 
@@ -176,29 +179,13 @@ def plain_id(identity: str) -> str:
     return re.sub(r":\d+$", "", identity)
 
 
-def _forget_dead_guests(document: Xml.Element, file: Path) -> None:
-    # Pacemaker erases the history of a guest node that has lost its host, and crm_simulate keeps it.
-    guests = document.iterfind("./revised_cluster_status/nodes/node[@id_as_resource][@online='false']")
-    if dead := {guest.get("name") for guest in guests}:
-        tree = Xml.parse(file)
-        for state in tree.findall("./status/node_state"):
-            state[:] = [] if state.get("uname") in dead else state
-        tree.write(file)
-
-
-def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
-    status = document.find("./revised_cluster_status")
-    places: dict[str, tuple[tuple[str, str], ...]] = {}
-    if status is None:
-        return places
-    gone = {
-        node.get("name")
-        for node in status.iterfind("./nodes/node")
-        if node.get("online") != "true" or node.get("unclean") == "true"
-    }
+def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
+    places, guests = _Places(), _Guests()
+    nodes = document.findall("./revised_cluster_status/nodes/node")
+    gone = {node.get("name") for node in nodes if node.get("online") != "true" or node.get("unclean") == "true"}
     # Guest nodes are containers that run on other nodes.
-    containers = {node.get("name", ""): node.get("id_as_resource", "") for node in status.iterfind("./nodes/node")}
-    for resource in status.iter("resource"):
+    containers = {node.get("name", ""): node.get("id_as_resource", "") for node in nodes}
+    for resource in document.iterfind("./revised_cluster_status//resource"):
         name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))
         on = [node.get("name", "") for node in resource.iterfind("./node") if node.get("name") not in gone]
         working = role in ("Started", "Promoted", "Unpromoted") and resource.get("failed") != "true"
@@ -207,7 +194,9 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
         places[name] = tuple(
             (host, role) for node, role in own for host, _ in places.get(containers.get(node, ""), ((node, role),))
         )
-    return places
+        within = [(node, containers[node]) for node, _ in own if containers.get(node) in places]
+        guests |= {(name, host): guest for guest in within for host, _ in places[guest[1]]}
+    return places, guests
 
 
 _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
@@ -236,7 +225,8 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
         failed: dict[str, Future[Snapshot]] = {}
         for one in services[:_MOST_FAILURES]:
             role = "Promoted" if steady.nodes_of(one.id, "Promoted") else ""
-            failure = failed_monitor(one, min(steady.nodes_of(one.id, role)), role)
+            node = min(steady.nodes_of(one.id, role))
+            failure = failed_monitor(one, steady.guests.get((one.id, node), (node,))[0], role)
             failed[one.id] = pool.submit(engine.settled, steady.file, ["--op-inject", failure], 1)
     return Behaviour(
         steady,
@@ -280,36 +270,26 @@ class Event:
     watched: Watched = frozenset()
 
 
-@dataclass(frozen=True)
-class ClusterState:
-    """The cluster after an event. ``places``: target -> node that serves it, or an empty text."""
-
-    file: Path
-    places: dict[str, str]
-    fenced: tuple[str, ...] = ()
-    unclean: tuple[str, ...] = ()
-    restarted: tuple[str, ...] = ()
-
-
 class FailureEngine:
     """Simulates failures with Pacemaker's policy engine. ``services``: target -> service."""
 
     def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path, limit_s: float) -> None:
         self._engine, self._cib = PolicyEngine(setup, directory, limit_s), setup.pacemaker
         self._services = services
-        self._known: dict[tuple[Path, Event], ClusterState] = {}
+        self._known: dict[tuple[Path, Event], Snapshot] = {}
 
-    def steady(self, watched: Watched = frozenset()) -> ClusterState:
+    def steady(self, watched: Watched = frozenset()) -> Snapshot:
         """Return the state without failures. Raises BadInputError if no service runs completely."""
         started, present = self._engine.steady(), self._engine.present()
-        if present is not None and self._idle(present) < self._idle(started):
+        served = [self._with_services(one).served.items() for one in (started, present or started)]
+        fresh, known = ({name for name, place in rows if place} for rows in served)
+        if present is not None and known > fresh:
             # The status in the CIB contains transient attributes, without which some services do not run.
             started = present
         root = self._prepared(started.file, Event(watched=watched))
-        snapshot = self._engine.settled(self._engine.written(root), [])
-        state = ClusterState(snapshot.file, self._places(snapshot))
-        if not any(state.places.values()):
-            what, where = "no service runs completely, even without a failure", ", ".join(state.places)
+        state = self._with_services(self._engine.settled(self._engine.written(root), []))
+        if not any(state.served.values()):
+            what, where = "no service runs completely, even without a failure", ", ".join(state.served)
             why = "in each service, the policy engine leaves a resource stopped, unpromoted or on another node"
             remedy = "strakes failover check DIR lists the mistakes of the configuration."
             raise BadInputError(
@@ -317,7 +297,7 @@ class FailureEngine:
             )
         return state
 
-    def after(self, state: ClusterState, event: Event) -> ClusterState:
+    def after(self, state: Snapshot, event: Event) -> Snapshot:
         """Return the cluster after an event."""
         if (state.file, event) not in self._known:
             found = self._transitions(state, event, fencing=True)
@@ -325,18 +305,18 @@ class FailureEngine:
             self._known[state.file, event] = self._unfenced(state, event, surviving) if surviving else found
         return self._known[state.file, event]
 
-    def _unfenced(self, state: ClusterState, event: Event, surviving: frozenset[str]) -> ClusterState:
+    def _unfenced(self, state: Snapshot, event: Event, surviving: frozenset[str]) -> Snapshot:
         # crm_simulate assumes that fencing succeeds, so failed fencing is simulated without fencing devices.
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
         hit = {name for name, own in self._services.items() if failed & {one.id for one in own.parts}}
         places = {
-            name: "" if name in hit and state.places[name] in surviving else place
-            for name, place in left.places.items()
+            name: "" if name in hit and state.served[name] in surviving else place
+            for name, place in left.served.items()
         }
-        return replace(left, places=places, unclean=tuple(dict.fromkeys((*left.unclean, *sorted(surviving)))))
+        return replace(left, served=places, unclean=tuple(dict.fromkeys((*left.unclean, *sorted(surviving)))))
 
-    def _transitions(self, state: ClusterState, event: Event, *, fencing: bool) -> ClusterState:
+    def _transitions(self, state: Snapshot, event: Event, *, fencing: bool) -> Snapshot:
         root = self._prepared(state.file, event)
         lost = () if fencing else self._cib.devices
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
@@ -350,18 +330,18 @@ class FailureEngine:
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
         for primitive, node in sorted(event.monitors):
             failing = next(one for one in self._cib.primitives if one.id == primitive)
-            words += ["--op-inject", failed_monitor(failing, node, "Promoted")]
-        for primitive, node in sorted(event.stops):
+            guest, container = state.guests.get((primitive, node), (node, ""))
+            failure = failed_monitor(failing, guest, "Promoted")
+            if container and (primitive, node) in event.stops:
+                # Instead of powering off a host, Pacemaker restarts the container.
+                failure = f"{container}_monitor_{_ANY_INTERVAL_MS}@{node}=1"
+            words += ["--op-inject", failure]
+        for primitive, node in sorted(event.stops - state.guests.keys()):
             words += ["--op-fail", f"{primitive}_stop_0@{node}=1"]
-        snapshot = self._engine.settled(self._engine.written(root), words)
-        fenced = tuple(sorted(snapshot.fenced))
-        return ClusterState(snapshot.file, self._places(snapshot), fenced, snapshot.unclean, snapshot.restarted)
+        return self._with_services(self._engine.settled(self._engine.written(root), words))
 
-    def _idle(self, snapshot: Snapshot) -> set[str]:
-        return {name for name, place in self._places(snapshot).items() if not place}
-
-    def _places(self, snapshot: Snapshot) -> dict[str, str]:
-        return {name: place_of(service, snapshot) for name, service in self._services.items()}
+    def _with_services(self, snapshot: Snapshot) -> Snapshot:
+        return replace(snapshot, served={name: place_of(own, snapshot) for name, own in self._services.items()})
 
     def _prepared(self, file: Path, event: Event) -> Xml.Element:
         root = Xml.parse(file).getroot()

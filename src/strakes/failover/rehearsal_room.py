@@ -1,98 +1,19 @@
-"""Hardware of a cluster, its links and fencing devices, and how long the phases of a fail-over take."""
+"""Hardware of a cluster, its links and fencing devices, and the settings for a lost heartbeat."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from strakes.failover import rules_fencing_devices as fencing
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.facts import read_table
-from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import NETWORK_WATCHERS, Primitive
-from strakes.failover.policy_engine import ClusterState
-from strakes.failover.rules_fencing_devices import devices_for
-from strakes.failover.setup import Setup, links_of, name_of, nodes_of
-from strakes.failover.times import amounts_of
+from strakes.failover.setup import Setup, Snapshot, links_of, name_of, nodes_of
+from strakes.failover.times import NO_WAIT, Span, fence_peer_s
 
-_POWER_OFF_S, _AGENT_S = 1.0, 0.1  # Assumed minimum times in seconds for a power-off and for the start of a resource.
-
-
-@dataclass(frozen=True, order=True)
-class Span:
-    """Lower and upper bound of a time in seconds."""
-
-    least_s: float = 0.0
-    most_s: float = 0.0
-
-    def __add__(self, other: Span) -> Span:
-        return Span(self.least_s + other.least_s, self.most_s + other.most_s)
-
-    @property
-    def text(self) -> str:
-        """Return the bounds in words, such as "2 s to 3 min". If the upper bound is 0, return an empty text."""
-        return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
-
-
-NO_WAIT = Span()
-
-
-def _rough(value_s: float) -> str:
-    return f"{value_s:.0f} s" if value_s < 120 else f"{value_s / 60:.0f} min"
-
-
-@dataclass(frozen=True)
-class Times:
-    """Durations of the phases of a fail-over. ``looks_s``: resource -> time until a monitor notices its failure."""
-
-    silence: Span
-    delays_s: dict[str, float]
-    power_off: Span
-    starts: dict[str, Span]
-    stops: dict[str, Span]
-    looks_s: dict[str, float]
-    watch: Span
-
-    @classmethod
-    def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
-        """Return the times in the configuration files. ``services``: target -> service."""
-        cib = setup.pacemaker
-        first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
-        levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
-        watchers = (one for one in cib.primitives if one.agent in NETWORK_WATCHERS)
-        return cls(
-            silence=Span(first["token"], first["token"] + first["consensus"] + 2.0),
-            delays_s={
-                node: max((cib.delay_s(device, node) for device in devices_for(cib, node)), default=0.0)
-                for node in setup.node_names
-            },
-            power_off=Span(_POWER_OFF_S, first["fencing-limit"] * levels),
-            starts={name: _operations(own.members, "start") for name, own in services.items()},
-            stops={name: _operations(own.members, "stop") for name, own in services.items()},
-            looks_s={service.id: _interval_s(service) + service.timeout_s("monitor") for service in cib.primitives},
-            watch=Span(0.0, max((_interval_s(one) + one.timeout_s("monitor") + 10.0 for one in watchers), default=0.0)),
-        )
-
-    def fencing(self, node: str) -> Span:
-        """Return the bounds of the time to fence a node, without random delays."""
-        delay_s = self.delays_s.get(node, 0.0)
-        return Span(delay_s, delay_s) + self.power_off
-
-    def start(self, targets: Iterable[str], *, stop: bool = False) -> Span:
-        """Return the bounds of the start time of the slowest target; with ``stop``, after the slowest stop."""
-        names = list(targets)
-        slowest = max((self.starts.get(name, NO_WAIT) for name in names), default=NO_WAIT)
-        return slowest + max((self.stops.get(name, NO_WAIT) for name in names if stop), default=NO_WAIT)
-
-
-def _operations(members: Iterable[Primitive], name: str) -> Span:
-    limits = [member.timeout_s(name) for member in members]
-    return Span(_AGENT_S * len(limits), sum(limits))
-
-
-def _interval_s(service: Primitive) -> float:
-    return max((one.interval_s for one in service.operations if one.name == "monitor"), default=0.0)
+_ON = ("1", "yes")
 
 
 @dataclass(frozen=True)
@@ -333,6 +254,95 @@ class Room:
         return reached and not self.is_broken("feed", cut.feed)
 
 
+@dataclass(frozen=True)
+class Policies:
+    """The settings that determine how nodes react to a lost heartbeat."""
+
+    fencing: bool
+    two_node: bool
+    device: bool  # whether a quorum device votes
+    breaks_ties: bool
+    first: str  # node whose partition wins a tie of votes
+    frozen_without_peer: bool
+    frozen_s: float
+    delays_s: dict[str, tuple[float, float]]
+    by_priority: bool  # whether priorities decide a fencing race
+    waits_for_all: bool
+    names: tuple[str, ...]  # nodes with a vote
+    watchers: tuple[Primitive, ...]
+
+    @classmethod
+    def of(cls, setup: Setup) -> Policies:
+        """Return the settings in the configuration files of a cluster."""
+        cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
+        device = quorum.one("device").one("net")
+        names = setup.members
+        two_node = quorum.get("two_node") in _ON if setup.corosync else len(names) == 2
+        breaks_ties = quorum.get("auto_tie_breaker") in _ON
+        tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
+        enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
+        return cls(
+            fencing=enabled and (bool(cib.devices) or cib.watchdog_s != 0),
+            two_node=two_node,
+            device=bool(quorum.all("device")),
+            breaks_ties=breaks_ties,
+            first=_node_of(setup, tie or "lowest"),
+            frozen_without_peer=bool(setup.drbd)
+            and all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
+            frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
+            delays_s=fencing.delays_of(setup),
+            by_priority=fencing.decides_by_priority(setup),
+            # A Heartbeat node waits for the time initdead, and then starts even if it is alone.
+            waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
+            and cib.properties.get("no-quorum-policy") != "ignore"
+            and not setup.is_heartbeat,
+            names=names,
+            watchers=tuple(one for one in cib.primitives if one.agent in NETWORK_WATCHERS),
+        )
+
+    def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
+        """Return whether the partition ``island`` has quorum among all partitions ``islands``."""
+        if self.two_node:
+            return True
+        # In a tie, the quorum device votes for the partition with its tie-breaker node.
+        seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
+        largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
+        votes = len(island) + (self.device and largest == island)
+        everybody = len(self.names) + self.device
+        if votes * 2 > everybody:
+            return True
+        return self.breaks_ties and votes * 2 == everybody and self.first in island
+
+    def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
+        """Return (attribute, node, value) for each node attribute that network monitoring sets."""
+        return frozenset(
+            (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
+            for watcher in self.watchers
+            for node in room.cluster.nodes
+            if node.name in self.names
+        )
+
+
+def _reached(room: Room, watcher: Primitive, node: str) -> int:
+    given = watcher.values.get("multiplier", "1")
+    factor = int(given) if given.isdecimal() else 1
+    interface = watcher.values.get("interface", "")
+    if watcher.agent == "ethmonitor":
+        networks = [network.name for network in room.cluster.networks if network.interface == interface]
+        up = all(room.on_network(node, name) for name in networks) if networks else room.reached_by_clients(node)
+        return factor * up
+    hosts = watcher.values.get("host_list", "").split()
+    return factor * sum(room.reaches(node, host.partition("@")[0]) for host in hosts)
+
+
+def _node_of(setup: Setup, tie_breaker: str) -> str:
+    ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
+    first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
+    if first.isdecimal():
+        return ids.get(int(first), "")
+    return ids[max(ids) if first == "highest" else min(ids)] if ids else ""
+
+
 Ending = Literal["nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage"]
 WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage")
 
@@ -342,7 +352,7 @@ class World:
     """The state of hardware and cluster after some failures. ``stale``: (target, node) of outdated copies."""
 
     room: Room
-    state: ClusterState
+    state: Snapshot
     off: frozenset[str] = frozenset()
     stale: frozenset[tuple[str, str]] = frozenset()
     stuck: bool = False  # services move only after a person acts
@@ -357,7 +367,7 @@ class World:
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
-        place = self.state.places.get(target.name, "")
+        place = self.state.served.get(target.name, "")
         return place if place and place not in self.off and self._has_copy(target, place) else ""
 
     def _has_copy(self, target: ServedTarget, place: str) -> bool:

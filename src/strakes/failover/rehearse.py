@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -15,118 +14,24 @@ from strakes.base.errors import BadInputError
 from strakes.failover.cluster import Node
 from strakes.failover.facts import score
 from strakes.failover.model import model_of
-from strakes.failover.pacemaker_resources import NETWORK_WATCHERS, Primitive
 from strakes.failover.policy_engine import Event, FailureEngine
 from strakes.failover.rehearsal_room import (
-    NO_WAIT,
     WORST,
     Ending,
+    Policies,
     ReportedPowerOff,
     Room,
     RoomPart,
     Scene,
-    Span,
     Step,
-    Times,
     Wiring,
     World,
     parts_of,
 )
-from strakes.failover.rules_fencing_devices import decides_by_priority, delays_of, devices_for
-from strakes.failover.setup import Setup, name_of, nodes_of
-from strakes.failover.times import fence_peer_s
+from strakes.failover.rules_fencing_devices import devices_for
+from strakes.failover.setup import Setup
+from strakes.failover.times import NO_WAIT, Span, Times
 from strakes.targets.command import CommandTimeout
-
-_ON = ("1", "yes")
-
-
-@dataclass(frozen=True)
-class Policies:
-    """The settings that determine how nodes react to a lost heartbeat."""
-
-    fencing: bool
-    two_node: bool
-    device: bool  # whether a quorum device votes
-    breaks_ties: bool
-    first: str  # node whose partition wins a tie of votes
-    frozen_without_peer: bool
-    frozen_s: float
-    delays_s: dict[str, tuple[float, float]]
-    by_priority: bool  # whether priorities decide a fencing race
-    waits_for_all: bool
-    names: tuple[str, ...]  # nodes with a vote
-    watchers: tuple[Primitive, ...]
-
-    @classmethod
-    def of(cls, setup: Setup) -> Policies:
-        """Return the settings in the configuration files of a cluster."""
-        cib, quorum = setup.pacemaker, setup.corosync.one("quorum")
-        device = quorum.one("device").one("net")
-        names = setup.members
-        two_node = quorum.get("two_node") in _ON if setup.corosync else len(names) == 2
-        breaks_ties = quorum.get("auto_tie_breaker") in _ON
-        tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
-        enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
-        return cls(
-            fencing=enabled and (bool(cib.devices) or cib.watchdog_s != 0),
-            two_node=two_node,
-            device=bool(quorum.all("device")),
-            breaks_ties=breaks_ties,
-            first=_node_of(setup, tie or "lowest"),
-            frozen_without_peer=bool(setup.drbd)
-            and all(set(resource.fencing) == {"resource-and-stonith"} for resource in setup.drbd),
-            frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
-            delays_s=delays_of(setup),
-            by_priority=decides_by_priority(setup),
-            # A Heartbeat node waits for the time initdead, and then starts even if it is alone.
-            waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
-            and cib.properties.get("no-quorum-policy") != "ignore"
-            and not setup.is_heartbeat,
-            names=names,
-            watchers=tuple(one for one in cib.primitives if one.agent in NETWORK_WATCHERS),
-        )
-
-    def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
-        """Return whether the partition ``island`` has quorum among all partitions ``islands``."""
-        if self.two_node:
-            return True
-        # In a tie, the quorum device votes for the partition with its tie-breaker node.
-        seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
-        largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
-        votes = len(island) + (self.device and largest == island)
-        everybody = len(self.names) + self.device
-        if votes * 2 > everybody:
-            return True
-        return self.breaks_ties and votes * 2 == everybody and self.first in island
-
-    def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
-        """Return (attribute, node, value) for each node attribute that network monitoring sets."""
-        return frozenset(
-            (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
-            for watcher in self.watchers
-            for node in room.cluster.nodes
-            if node.name in self.names
-        )
-
-
-def _reached(room: Room, watcher: Primitive, node: str) -> int:
-    given = watcher.values.get("multiplier", "1")
-    factor = int(given) if given.isdecimal() else 1
-    interface = watcher.values.get("interface", "")
-    if watcher.agent == "ethmonitor":
-        networks = [network.name for network in room.cluster.networks if network.interface == interface]
-        up = all(room.on_network(node, name) for name in networks) if networks else room.reached_by_clients(node)
-        return factor * up
-    hosts = watcher.values.get("host_list", "").split()
-    return factor * sum(room.reaches(node, host.partition("@")[0]) for host in hosts)
-
-
-def _node_of(setup: Setup, tie_breaker: str) -> str:
-    ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
-    first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
-    if first.isdecimal():
-        return ids.get(int(first), "")
-    return ids[max(ids) if first == "highest" else min(ids)] if ids else ""
 
 
 class Story:
@@ -141,7 +46,7 @@ class Story:
         state = self.engine.steady(self.policies.watched(room))
         bound = [name for name, own in self.services.items() if all(map(setup.pacemaker.is_bound, own.parts))]
         left = dict.fromkeys(bound, "it is bound to one node") if len(bound) < len(self.services) else {}
-        idle = [name for name, place in state.places.items() if not place]
+        idle = [name for name, place in state.served.items() if not place]
         left |= dict.fromkeys(idle, "it does not work completely even without a failure")
         self.services = {name: own for name, own in self.services.items() if name not in left}
         targets = tuple(one for one in self.cluster.targets if one.name not in left)
@@ -198,7 +103,7 @@ class Story:
         if part.kind == "shelf":
             return world, Step(said=(f"{part.name} has no second copy",))
         if part.kind == "disk" and part.name not in world.off:
-            serves = world.state.places.get(part.target, "") == part.name
+            serves = world.state.served.get(part.target, "") == part.name
             text = f"{part.target} {'continues with the disk of the other node' if serves else 'has no second copy'}"
             return replace(world, stale=world.stale | {(part.target, part.name)}), Step(said=(text,))
         return self._looked_around(world, part)
@@ -265,7 +170,7 @@ class Story:
         hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
         if sure and hit and self.policies.fencing:
             said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
-            gone = replace(state, places=_without(state.places, hit), fenced=tuple(sorted(hit)))
+            gone = replace(state, served=_without(state.served, hit), fenced=tuple(sorted(hit)))
             return replace(world, state=gone, off=world.off | hit, stuck=True), Step(gone.fenced, tuple(said))
         # The lock manager of GFS2 and OCFS2 grants no lock until the dead node is known to be off.
         locked = self.policies.fencing and self.setup.mounts_on_both_nodes
@@ -287,7 +192,7 @@ class Story:
         return self.policies.frozen_without_peer and any(
             target.replicated and place and set(target.partners(place)) & gone
             for target in world.room.cluster.targets
-            if (place := world.state.places.get(target.name, "")) not in world.off
+            if (place := world.state.served.get(target.name, "")) not in world.off
         )
 
     def _old_copies(self, world: World, nodes: set[str]) -> list[str]:
@@ -344,7 +249,7 @@ class Story:
         text += ": DRBD stops all writing until a person acts" if waits else ": locks wait until a person acts" * locked
         if not self.policies.two_node:
             off = {node.name for node in losers}
-            world = replace(world, state=replace(world.state, places=_without(world.state.places, off)))
+            world = replace(world, state=replace(world.state, served=_without(world.state.served, off)))
         return replace(world, stuck=True, apart=True, frozen=waits or locked), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
@@ -373,7 +278,7 @@ class Story:
         able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return able, ()
-        busy = [node for node in standing if node.name in self.first.state.places.values()]
+        busy = [node for node in standing if node.name in self.first.state.served.values()]
         one, other = (self._weight(node.name, world) for node in standing[:2])
         if self.policies.by_priority and (one != other or len(busy) == 1):
             return busy if one == other else [standing[0 if one > other else 1]], ()
@@ -385,7 +290,7 @@ class Story:
         return ([node for node in standing if node not in busy] or able)[:1], ("either node may win, at random",)
 
     def _weight(self, node: str, world: World) -> float:
-        here = [own for name, own in self.services.items() if world.state.places.get(name) == node]
+        here = [own for name, own in self.services.items() if world.state.served.get(name) == node]
         # A promoted copy counts one more than its partner.
         rows = [(score(part.meta.get("priority", "0")), part in own.copies) for own in here for part in own.parts]
         return sum(float(priority != 0) if copied else priority for priority, copied in rows)
@@ -408,7 +313,7 @@ class Story:
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
         room = world.room
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
-        gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
+        gone = replace(world.state, served=dict.fromkeys(world.state.served, ""))
         off = world.off | others
         names, island = ", ".join(sorted(others)), frozenset({alone})
         said = ""
@@ -419,25 +324,26 @@ class Story:
         if said:
             return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
         state = self.engine.after(world.state, self._event(world, dead=others))
-        said = f"{alone} powers off {names} and serves, possibly from the older copy"
+        said = f"{alone} powers off {names} and serves"
+        copied = any(own.copies or own.replicated for own in self.services.values())
+        said += ", possibly from the older copy" * copied
         return replace(world, state=state, off=off), Step(state.fenced, (said,))
 
     def _service(self, world: World, name: str, *, stops: bool) -> tuple[World, Step]:
         target = next(target for target, own in self.services.items() if name in (one.id for one in own.parts))
-        place = world.state.places.get(target, "")
+        place = world.state.served.get(target, "")
         if not place or place in world.off or world.apart:
             gone = not place or place in world.off
             return world, Step(said=(f"{name} does not run" if gone else "not all nodes reach each other any more",))
         failing = frozenset({(name, place)})
+        in_guest = (name, place) in world.state.guests
         node = next((one for one in world.room.cluster.nodes if one.name == place), None)
         remote = [one.id for one in self.setup.services if one.agent == "remote"]
-        if node is None and place not in remote:
-            return world, Step(said=(f"{name} runs on the guest {place}, and failures there are not rehearsed",))
         if self.setup.is_heartbeat:
-            state = replace(world.state, places={**world.state.places, target: ""})
+            state = replace(world.state, served={**world.state.served, target: ""})
             return replace(world, state=state), Step(said=("Heartbeat does not monitor the resources in haresources",))
         done = world.room.power_off(node) if node else None
-        able = done if node else devices_for(self.setup.pacemaker, place)
+        able = in_guest or (done if node else devices_for(self.setup.pacemaker, place))
         unfenceable = frozenset() if able else frozenset({place})
         state = self.engine.after(
             world.state,
@@ -457,7 +363,7 @@ class Story:
         )
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        place = world.state.places.get(part.target, "")
+        place = world.state.served.get(part.target, "")
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
@@ -473,7 +379,7 @@ class Story:
             for target in world.room.cluster.targets
             if target.replicated and set(target.nodes) <= alive and not world.room.replication_works(target)
             for node in target.nodes
-            if node != world.state.places.get(target.name, "")
+            if node != world.state.served.get(target.name, "")
         }
         if stale <= world.stale:
             return world, ()
@@ -541,13 +447,19 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
             if one.name != other.name or {one.kind, other.kind} != set(alike)
         ]
         parts = (*parts, *(RoomPart("cold", node.name) for node in story.cluster.nodes))
-        wanted, scenes = [*((part,) for part in parts), *pairs], list[Scene]()
-        for failures in wanted:
+        wanted, scenes = [*((part,) for part in parts), *pairs], dict[tuple[RoomPart, ...], Scene]()
+        # If the time is short, the most frequent failures are simulated.
+        for failures in sorted(wanted, key=lambda one: (len(one), one[0].kind not in ("node", *alike), one[0].kind)):
             with suppress(CommandTimeout):
-                scenes.append(story.play(failures))
-    single, double = (tuple(one for one in scenes if len(one.failures) == number) for number in (1, 2))
-    left = f"nothing about {len(wanted) - len(scenes)} of {len(wanted)} failures, which exceeded the time limit"
-    return Rehearsal(setup.where, single, double, (*story.assumed, *([left] if len(scenes) < len(wanted) else [])))
+                scenes[failures] = story.play(failures)
+    single, double = ([scenes.get(one) for one in wanted if len(one) == number] for number in (1, 2))
+    assumed, missing = story.assumed, [one for one in wanted if one not in scenes]
+    if missing:
+        names = [one[0].text for one in missing if len(one) == 1]
+        names += [f"{len(missing) - len(names)} pairs"] if doubles else []
+        why = f"{len(missing)} of {len(wanted)} failures, which exceeded the time limit: {', '.join(names)}"
+        assumed = (*assumed, f"nothing about {why}")
+    return Rehearsal(setup.where, tuple(filter(None, single)), tuple(filter(None, double)), assumed)
 
 
 def document(rehearsal: Rehearsal) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -28,14 +28,20 @@ from strakes.targets.command import CommandTimeout, Runner, run
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State of a cluster after a simulated event. ``places``: resource -> (node, role) pairs."""
+    """State of a cluster after a simulated event. ``places``: resource -> (node, role) pairs.
+
+    ``guests``: (resource, node) -> guest node on which the resource runs there, and the container of the guest node.
+    ``served``: target -> node that serves it, or an empty text.
+    """
 
     places: dict[str, tuple[tuple[str, str], ...]]
-    fenced: frozenset[str] = frozenset()
+    fenced: tuple[str, ...] = ()
     unclean: tuple[str, ...] = ()  # nodes that could not be fenced
     restarted: tuple[str, ...] = ()
     unmanaged: frozenset[str] = frozenset()
     file: Path = Path()
+    guests: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    served: dict[str, str] = field(default_factory=dict)
 
     def nodes_of(self, resource: str, role: str = "") -> frozenset[str]:
         """Return the nodes that run a resource, or those that run it in a given role."""

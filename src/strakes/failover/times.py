@@ -1,4 +1,4 @@
-"""Read times and limits in the files of a cluster, with the defaults in ``options/times.toml``."""
+"""Times and limits in the files of a cluster, and how long a fail-over takes. Defaults: ``options/times.toml``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from itertools import groupby, pairwise
 
 from strakes.failover.blocks import Block, Resource
 from strakes.failover.facts import RELATIONS, Certain, is_true, read_table, seconds
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.model import Service
+from strakes.failover.pacemaker_resources import NETWORK_WATCHERS, Primitive
+from strakes.failover.rules_fencing_devices import devices_for
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup, nodes_of
 
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
 _FENCE_PEER_S = 90.0  # Default time-out of crm-fence-peer in seconds.
+_POWER_OFF_S, _AGENT_S = 1.0, 0.1  # Assumed minimum times in seconds for a power-off and for the start of a resource.
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
 
 
@@ -372,3 +375,79 @@ def _violations(amounts: Amounts, limit: Limit) -> Iterator[str]:
                 where = left.where if left.written else right.where
                 needs = f"{words} {needed:g}{left.unit}, because {right.text} is {right.shown}"
                 yield f"{where}: {left.text} is {left.shown}, and has to be {needs}"
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Lower and upper bound of a time in seconds."""
+
+    least_s: float = 0.0
+    most_s: float = 0.0
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.least_s + other.least_s, self.most_s + other.most_s)
+
+    @property
+    def text(self) -> str:
+        """Return the bounds in words, such as "2 s to 3 min". If the upper bound is 0, return an empty text."""
+        return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
+
+
+NO_WAIT = Span()
+
+
+def _rough(value_s: float) -> str:
+    return f"{value_s:.0f} s" if value_s < 120 else f"{value_s / 60:.0f} min"
+
+
+@dataclass(frozen=True)
+class Times:
+    """Durations of the phases of a fail-over. ``looks_s``: resource -> time until a monitor notices its failure."""
+
+    silence: Span
+    delays_s: dict[str, float]
+    power_off: Span
+    starts: dict[str, Span]
+    stops: dict[str, Span]
+    looks_s: dict[str, float]
+    watch: Span
+
+    @classmethod
+    def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
+        """Return the times in the configuration files. ``services``: target -> service."""
+        cib = setup.pacemaker
+        first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
+        levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
+        watchers = (one for one in cib.primitives if one.agent in NETWORK_WATCHERS)
+        return cls(
+            silence=Span(first["token"], first["token"] + first["consensus"] + 2.0),
+            delays_s={
+                node: max((cib.delay_s(device, node) for device in devices_for(cib, node)), default=0.0)
+                for node in setup.node_names
+            },
+            power_off=Span(_POWER_OFF_S, first["fencing-limit"] * levels),
+            starts={name: _operations(own.members, "start") for name, own in services.items()},
+            stops={name: _operations(own.members, "stop") for name, own in services.items()},
+            looks_s={service.id: _interval_s(service) + service.timeout_s("monitor") for service in cib.primitives},
+            watch=Span(0.0, max((_interval_s(one) + one.timeout_s("monitor") + 10.0 for one in watchers), default=0.0)),
+        )
+
+    def fencing(self, node: str) -> Span:
+        """Return the bounds of the time to fence a node, without random delays."""
+        delay_s = self.delays_s.get(node, 0.0)
+        return Span(delay_s, delay_s) + self.power_off
+
+    def start(self, targets: Iterable[str], *, stop: bool = False) -> Span:
+        """Return the bounds of the start time of the slowest target; with ``stop``, after the slowest stop."""
+        names = list(targets)
+        slowest = max((self.starts.get(name, NO_WAIT) for name in names), default=NO_WAIT)
+        return slowest + max((self.stops.get(name, NO_WAIT) for name in names if stop), default=NO_WAIT)
+
+
+def _operations(members: Iterable[Primitive], name: str) -> Span:
+    limits = [member.timeout_s(name) for member in members]
+    return Span(_AGENT_S * len(limits), sum(limits))
+
+
+def _interval_s(service: Primitive) -> float:
+    return max((one.interval_s for one in service.operations if one.name == "monitor"), default=0.0)

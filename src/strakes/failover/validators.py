@@ -9,7 +9,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import make_directory, write_kept
 from strakes.base.foreign_text import without_secrets
 from strakes.failover.blocks import Block, read_corosync, rewritten_drbd
+from strakes.failover.cib import Cib
 from strakes.failover.cluster import is_address
 from strakes.failover.known_options import DRBD_SECTIONS, meant, options_of
 from strakes.failover.limits import too_much_to_ask
@@ -183,5 +184,23 @@ def _crm_verify(setup: Setup) -> ValidatorVerdict:
     cib = setup.pacemaker
     if why := too_much_to_ask(cib.root):
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run the command yourself, which takes a while")
-    files = {"pacemaker/cib.xml": Xml.tostring(cib.with_nodes_online(cib.members_of_corosync))}
+    files = {"pacemaker/cib.xml": Xml.tostring(with_nodes_online(cib, cib.members_of_corosync))}
     return _of_files(setup, files, "crm_verify", "-V", "--xml-file", "{}/pacemaker/cib.xml")
+
+
+def with_nodes_online(cib: Cib, names: Iterable[str]) -> Xml.Element:
+    """Return a copy of the CIB whose status, its last element, has these nodes online and nothing started."""
+    root = cib.readable()
+    root.set("have-quorum", "1")
+    for status in root.findall("./status"):
+        root.remove(status)
+    nodes = root.find("./configuration/nodes")
+    assert nodes is not None
+    listed = {node.get("uname", ""): node for node in nodes}
+    status = Xml.SubElement(root, "status")
+    for number, name in enumerate(names, 1):
+        if name not in listed:
+            listed[name] = Xml.SubElement(nodes, "node", id=str(number), uname=name)
+        state = {"id": listed[name].get("id", ""), "uname": name, "in_ccm": "true", "crmd": "online"}
+        Xml.SubElement(status, "node_state", state | {"join": "member", "expected": "member"})
+    return root

@@ -30,6 +30,12 @@ def test_a_group_of_any_name_is_rehearsed() -> None:
     assert len(result.singles) == 31 and sum(scene.ends_the_service for scene in result.singles) == 6
 
 
+def test_a_rehearsal_begins_with_the_status_in_the_cib() -> None:
+    need("crm_simulate")
+    scenes = rehearse(read_plan(SAMPLE / "stonith-1.xml"), doubles=False).singles
+    assert next(one for one in scenes if one.failures[0].text == "sles-3 dies").places["migrator"] == "sles-4"
+
+
 def test_the_node_with_the_higher_priority_wins_a_race() -> None:
     need("crm_simulate")
     given = ["property priority-fencing-delay=30s", "group g fs ip meta priority=5", "location l g 50: b"]

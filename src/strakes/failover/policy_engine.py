@@ -283,7 +283,9 @@ class FailureEngine:
         started, present = self._engine.steady(), self._engine.present()
         served = [self._with_services(one).served.items() for one in (started, present or started)]
         fresh, known = ({name for name, place in rows if place} for rows in served)
-        if present is not None and known > fresh:
+        states = {one.get("uname"): one.get("crmd") for one in self._cib.root.iterfind("./status/node_state")}
+        up = all(states.get(name) not in (None, "", "0", "offline") for name in self._cib.members_of_corosync)
+        if present is not None and (known > fresh or (up and known == fresh)):
             # The status in the CIB contains transient attributes, without which some services do not run.
             started = present
         root = self._prepared(started.file, Event(watched=watched))

@@ -142,6 +142,16 @@ def _contradictions(file: Path, summary: Path) -> list[str]:
     return [f"{file.stem}: {name}" for name in sorted(running)]
 
 
+def test_the_attributes_of_drbd_that_promotes_itself_are_simulated() -> None:
+    need("crm_simulate")
+    given = ["drbd resource r { device /dev/drbd0; disk /dev/vg/r; meta-disk internal; }", "clone y x"]
+    given += ["primitive fs ocf:heartbeat:Filesystem device=/dev/drbd0 directory=/srv/data fstype=ext4"]
+    given += ["primitive x ocf:linbit:drbd-attr", "location l fs rule -inf: not_defined drbd-promotion-score-r"]
+    given += ["location m fs rule drbd-promotion-score-r: defined drbd-promotion-score-r"]
+    endings = {one.failures[0].text: one.ending for one in rehearse(setup_of_example(given), doubles=False).singles}
+    assert {endings["a dies"], endings["b dies"]} == {"take-over", "nothing"}
+
+
 def test_a_configuration_with_only_clones_has_nothing_to_rehearse(tmp_path: Path, strakes: StrakesRunner) -> None:
     need("crm_simulate")
     (tmp_path / "clones.crm").write_text("node a\nnode b\nprimitive p ocf:pacemaker:Dummy\nclone c p\n")

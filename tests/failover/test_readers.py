@@ -175,7 +175,7 @@ def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:
     )
     cib = read_plan(tmp_path).pacemaker
     rule, ban, last = cib.root.iter("rule")
-    assert last.get("score") == "0" and last[0].get("attribute") == "p", "an attribute has its score"
+    assert last.get("score-attribute") == "p" and last[0].get("attribute") == "p", "an attribute has its score"
     assert ban.get("score") == "-INFINITY" and len(ban) == 1 and cib.primitives[0].meta["priority"] == "7"
     assert rule.get("score") == "2000" and rule[0].get("operation") == "lt" and rule[0].get("value") == "1000"
     assert [cib.primitives[0].timeout_s(name) for name in ("monitor", "stop")] == [20, 100], "as its agent advises"

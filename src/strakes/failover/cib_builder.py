@@ -192,9 +192,10 @@ class CibBuilder:
             Xml.SubElement(found, "resource_ref", id=member)
 
     def rule(self, constraint: Xml.Element, score: str, terms: Iterable[Term], operator: str, role: str) -> None:
-        """Add a rule with these expressions to a location constraint."""
+        """Add a rule with these expressions to a location constraint. ``score`` may be the name of an attribute."""
         identity = f"{constraint.get('id')}-rule{len(constraint) or ''}"
-        given = {"id": identity, "score": score, "boolean-op": operator} | ({"role": role} if role else {})
+        key = "score" if re.fullmatch(r"[+-]?(\d+|(?i:inf(inity)?))", score) else "score-attribute"
+        given = {"id": identity, key: score, "boolean-op": operator} | ({"role": role} if role else {})
         found = Xml.SubElement(constraint, "rule", given)
         unread: Term = ({"attribute": "unknown", "operation": "defined"}, {})
         for number, (term, inner) in enumerate([*terms] or [unread]):

@@ -166,11 +166,13 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
         builder.resource_set(constraint, words[2:end], {})
     for rule in rules:
         read = read_words(rule, ())
-        # A rule such as "pingd: defined pingd" takes its score from an attribute, whose value is not known.
+        # A rule such as "pingd: defined pingd" takes its score from an attribute.
         score = next((word for word in read.plain if _SCORE.fullmatch(word) or word.endswith(":")), "inf")
         terms = terms_of(word for place, word in enumerate(rule) if word != score or score in rule[:place])
-        number = _infinite(score) if _SCORE.fullmatch(score) else "0"
-        builder.rule(constraint, number, terms, "or" if "or" in rule else "and", read.settings.get("role", role))
+        number = _infinite(score) if _SCORE.fullmatch(score) else score
+        builder.rule(
+            constraint, number.rstrip(":"), terms, "or" if "or" in rule else "and", read.settings.get("role", role)
+        )
 
 
 _RULE_OPTION = re.compile(r"\$?(id|role|score|score-attribute|constraint-id|resource-discovery)=.*")

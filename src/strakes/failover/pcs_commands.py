@@ -182,7 +182,8 @@ def add_location(builder: CibBuilder, words: list[str]) -> None:
     elif rest[:1] == ["rule"]:
         read = read_words(rest[1:], ())
         constraint = builder.constraint("rsc_location", "", {"rsc": resource})
-        operator, score = "or" if "or" in read.plain else "and", read.settings.get("score", "INFINITY")
+        operator, given = "or" if "or" in read.plain else "and", read.settings
+        score = given.get("score", given.get("score-attribute", "INFINITY"))
         builder.rule(constraint, score, terms_of(rest[1:]), operator, read.settings.get("role", ""))
     elif rest[:1] in (["prefers"], ["avoids"]):
         sign = "-" if rest[0] == "avoids" else ""

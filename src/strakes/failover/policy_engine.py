@@ -27,6 +27,7 @@ from strakes.targets.command import CommandTimeout, run
 TRANSITIONS = 4  # Maximum number of transitions after an event. More transitions are a sign of a loop.
 _MOST_S = 20.0  # Time limit in seconds for one simulation.
 _ANY_INTERVAL_MS = 60_000  # The interval of a failed monitor does not matter to Pacemaker.
+_DRBD_SCORE = "drbd-promotion-score-"  # Node attribute that drbd-attr sets where DRBD may promote itself.
 Watched = frozenset[tuple[str, str, int]]
 _Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs
 _Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, node) -> guest node of the resource there, its container
@@ -72,8 +73,7 @@ class PolicyEngine:
             document, file = self._simulate(file, words if number == 0 else ())
             actions = document.findall("./transition/fencing_action")
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
-            done = document.findall("./actions/rsc_action")
-            restarted += [one.get("resource", "") for one in done if one.get("action") == "recover"]
+            restarted += [one.get("resource", "") for one in document.iterfind("./actions/*[@action='recover']")]
             # crm_simulate reports an error if actions wait for each other in a loop.
             if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
@@ -107,16 +107,10 @@ class PolicyEngine:
         if block is None:
             block = Xml.SubElement(attributes, "instance_attributes", id=f"status-{identity}")
         seen = dict(self._reached) | {name: str(value) for name, at, value in watched if at == node}
-        # Agents such as DRBD's set the node attribute master-ID on nodes that may promote the resource.
-        copies = [
-            f"master-{one.id}"
-            for one in self._cib.primitives
-            if self._cib.promotable(one.clone)
-            and node in (self._hosts.get(one.values.get("drbd_resource", "")) or (node,))
-        ]
+        copies = [name for name, copy in self._scores.items() if node in (self._hosts.get(copy) or (node,))]
         given = {name: "10000" for name in copies if name not in stale} | seen
         others = [pair for pair in block if pair.get("name") not in given]
-        block[:] = [pair for pair in others if not pair.get("name", "").startswith("master-")]
+        block[:] = [pair for pair in others if not pair.get("name", "").startswith(("master-", _DRBD_SCORE))]
         for name, value in given.items():
             Xml.SubElement(block, "nvpair", id=f"status-{identity}-{name}", name=name, value=value)
 
@@ -127,6 +121,15 @@ class PolicyEngine:
         for state in root[-1]:
             self.tell(state, state.get("uname", ""))
         return root
+
+    @cached_property
+    def _scores(self) -> dict[str, str]:
+        # Agents such as DRBD's set the node attribute master-ID on nodes that may promote the resource.
+        promoted = (one for one in self._cib.primitives if self._cib.promotable(one.clone))
+        scores = {f"master-{one.id}": one.values.get("drbd_resource", "") for one in promoted}
+        known = any(one.agent == "drbd-attr" for one in self._cib.primitives)
+        tested = (test.get("attribute", "") for test in self._cib.root.iter("expression"))
+        return scores | {name: name.removeprefix(_DRBD_SCORE) for name in tested if known and _DRBD_SCORE in name}
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
@@ -288,15 +291,14 @@ class FailureEngine:
         if present is not None and (known > fresh or (up and known == fresh)):
             # The status in the CIB contains transient attributes, without which some services do not run.
             started = present
-        root = self._prepared(started.file, Event(watched=watched))
+        root = self._prepared(started.file, Event(watched=watched), {})
         state = self._with_services(self._engine.settled(self._engine.written(root), []))
         if not any(state.served.values()):
-            what, where = "no service runs completely, even without a failure", ", ".join(state.served)
+            what = "no service runs completely, even without a failure"
+            where = ", ".join(state.served) or "no target is a service that a node may run"
             why = "in each service, the policy engine leaves a resource stopped, unpromoted or on another node"
             remedy = "strakes failover check DIR lists the mistakes of the configuration."
-            raise BadInputError(
-                what, where=where or "no target is a service that a node may run", why=why, remedy=remedy
-            )
+            raise BadInputError(what, where=where, why=why, remedy=remedy)
         return state
 
     def after(self, state: Snapshot, event: Event) -> Snapshot:
@@ -312,14 +314,13 @@ class FailureEngine:
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
         hit = {name for name, own in self._services.items() if failed & {one.id for one in own.parts}}
-        places = {
-            name: "" if name in hit and state.served[name] in surviving else place
-            for name, place in left.served.items()
-        }
-        return replace(left, served=places, unclean=tuple(dict.fromkeys((*left.unclean, *sorted(surviving)))))
+        lost = {name: "" for name in hit if state.served[name] in surviving}
+        return replace(
+            left, served=left.served | lost, unclean=tuple(dict.fromkeys((*left.unclean, *sorted(surviving))))
+        )
 
     def _transitions(self, state: Snapshot, event: Event, *, fencing: bool) -> Snapshot:
-        root = self._prepared(state.file, event)
+        root = self._prepared(state.file, event, state.served)
         lost = () if fencing else self._cib.devices
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
         # A CIB must not contain an empty clone or group.
@@ -345,17 +346,22 @@ class FailureEngine:
     def _with_services(self, snapshot: Snapshot) -> Snapshot:
         return replace(snapshot, served={name: place_of(own, snapshot) for name, own in self._services.items()})
 
-    def _prepared(self, file: Path, event: Event) -> Xml.Element:
+    def _prepared(self, file: Path, event: Event, served: Mapping[str, str]) -> Xml.Element:
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
         # Without another change, crm_simulate ignores its option --quorum.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")
-            old = [
-                f"master-{one.id}" for target, at in event.stale if at == name for one in self._services[target].copies
-            ]
+            stale = [self._services[target] for target, at in event.stale if at == name]
+            old = [f"master-{one.id}" for own in stale for one in own.copies]
+            old += [_DRBD_SCORE + each for own in stale for each in own.replicated]
             self._engine.tell(node, name, old, event.watched)
+            # DRBD scores the node that serves higher than its peers.
+            here = [own for target, own in self._services.items() if served.get(target) == name]
+            scores = {_DRBD_SCORE + each for own in here for each in own.replicated}
+            for pair in (one for one in node.iter("nvpair") if one.get("name") in scores):
+                pair.set("value", "10001")
         return root
 
     def _keep_away(self, cib: Xml.Element, diskless: frozenset[tuple[str, str]]) -> None:
@@ -372,8 +378,7 @@ class FailureEngine:
 
 def place_of(service: Service, snapshot: Snapshot) -> str:
     """Return the node that runs the whole service, or an empty text."""
-    nodes = [snapshot.nodes_of(one.id) for one in service.members] or [
-        snapshot.nodes_of(one.id, "Promoted") for one in service.copies
-    ]
+    nodes = [snapshot.nodes_of(one.id) for one in service.members]
+    nodes = nodes or [snapshot.nodes_of(one.id, "Promoted") for one in service.copies]
     common = frozenset.intersection(*nodes) if nodes else frozenset()
     return min(common, default="")

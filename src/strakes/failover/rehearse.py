@@ -49,6 +49,7 @@ class Story:
         idle = [name for name, place in state.served.items() if not place]
         left |= dict.fromkeys(idle, "it does not work completely even without a failure")
         self.services = {name: own for name, own in self.services.items() if name not in left}
+        self.failing = tuple(one.id for own in self.services.values() for one in own.parts)
         targets = tuple(one for one in self.cluster.targets if one.name not in left)
         self.cluster = replace(self.cluster, targets=targets)
         self.first = World(replace(room, cluster=self.cluster), state)
@@ -107,11 +108,6 @@ class Story:
             text = f"{part.target} {'continues with the disk of the other node' if serves else 'has no second copy'}"
             return replace(world, stale=world.stale | {(part.target, part.name)}), Step(said=(text,))
         return self._looked_around(world, part)
-
-    @property
-    def failing(self) -> tuple[str, ...]:
-        """Return the ids of the resources whose failures are rehearsed."""
-        return tuple(one.id for own in self.services.values() for one in own.parts)
 
     def _standing(self, world: World) -> list[Node]:
         return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
@@ -218,9 +214,8 @@ class Story:
         quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
         if not quorate:
             state = self.engine.after(world.state, self._event(world, quorum=False))
-            return replace(world, state=state, stuck=True, apart=True, quorum=False), Step(
-                said=("no partition has quorum",)
-            )
+            world = replace(world, state=state, stuck=True, apart=True, quorum=False)
+            return world, Step(said=("no partition has quorum",))
         if len(quorate) > 1:
             return self._race(world, standing, frozen=bool(apart))
         losers = [node for node in standing if node.name not in quorate[0]]
@@ -367,9 +362,8 @@ class Story:
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
-        first = self.services[part.target].members[0]
         told = "its node panics (failmode of the pool)" if target.pool else "the monitor of the mount must detect this"
-        world, step = self._service(world, first.id, stops=False)
+        world, step = self._service(world, self.services[part.target].members[0].id, stops=False)
         return world, replace(step, said=(told, *step.said))
 
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:

@@ -321,7 +321,7 @@ class FailureEngine:
 
     def _transitions(self, state: Snapshot, event: Event, *, fencing: bool) -> Snapshot:
         root = self._prepared(state.file, event, state.served)
-        lost = () if fencing else self._cib.devices
+        lost = [one for one in self._cib.primitives if one.standard == "stonith" and not fencing]
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
         # A CIB must not contain an empty clone or group.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}

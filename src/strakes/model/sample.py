@@ -24,8 +24,8 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# strakes warns if the last rank starts more than this number of seconds after the first one.
-APART_S = 1e-3
+# Share of a phase. A later start of the last rank lowers the rate by more than half the difference of "alike" rates.
+APART_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Skew:
 
     @property
     def is_apart(self) -> bool:
-        """Return whether the skew exceeds ``APART_S``."""
-        return self.apart_s > APART_S
+        """Return whether the skew exceeds ``APART_SHARE``."""
+        return self.share > APART_SHARE
 
 
 # A read measures storage if at most this share of the file was in the page cache before.

@@ -22,7 +22,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
     # The first lines of the summary then ask for a directory on the storage.
-    if any(warning.code in ("memory-file-system", "cache-below") for warning in portrait.warnings):
+    if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return "", ""
     words = shlex.split(for_shell("".join(portrait.reproduce[:1])))
     pairs = zip(["", *words], words, strict=False)

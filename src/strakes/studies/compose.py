@@ -122,13 +122,13 @@ _ON_DIRECTORIES = ("list", "list-stat", "find")
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Return whether the dentry or inode cache of this node answered a metadata operation.
 
-    On a local file system, it always does, because these caches are not dropped. On a network file system, it does if
-    an operation takes less than 10 us; listings are excluded, because one reply has many entries.
+    On a local file system, it always does, because these caches are not dropped. On network file systems and FUSE, it
+    does if an operation takes less than 10 us; listings are excluded, because one reply has many entries.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
         return False
-    if not facts.get("remote"):
+    if not facts.get("remote") and not str(facts.get("file_system", "")).startswith("fuse"):
         return "file_system" in facts
     if operation in _ON_DIRECTORIES:
         return False

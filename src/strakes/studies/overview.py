@@ -12,10 +12,8 @@ from strakes.model.cell import Cell
 from strakes.model.phases import Access, MetadataOperation, MetadataPhase, Sharing
 from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.stats.grades import GOOD_ENOUGH
 from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, lines, rates
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study, power_of_two_at_most
-from strakes.studies.transfer_size import FEWEST_CALLS
 from strakes.targets.description import Layout
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
@@ -102,8 +100,9 @@ class Overview(Study):
             "io": "direct" if direct else "buffered",
             **({"stripe_count": layout.stripe_count or 0} if layout else {}),
         }
-        if FEWEST_CALLS * size > each or each % size:
-            return self.skipped(context.too_little(FEWEST_CALLS * size, ranks), **settings)
+        # One call per rank is enough, because all cells move the same data and open the same number of files.
+        if size > each or each % size:
+            return self.skipped(context.too_little(size, ranks), **settings)
         if access == "strided":
             phases = context.write_and_read(size, size, files, access, each // size, direct=direct)
         else:
@@ -157,12 +156,13 @@ class Overview(Study):
             (gettext("{size} buffered", size=format_bytes(best)), buffered),
             (f"{largest} O_DIRECT", direct),
         ]
+        equal = gettext("{first} and {second} are equally fast", first=of_io[0][0], second=of_io[1][0])
         of_files = [(gettext("one per process"), own), (gettext("shared"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
         one_size = gettext("O_DIRECT was measured only with {size} requests", size=largest)
         asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
-            ("direct", of_io, gettext("buffered and O_DIRECT are equally fast")),
+            ("direct", of_io, equal),
             ("processes", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
             ("files", of_files, gettext("one shared file is as fast as one per process")),
             ("strides", of_strides, gettext("strided is as fast as contiguous")),
@@ -231,10 +231,7 @@ class Overview(Study):
 
 
 def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> list[Headline]:
-    """Return the rates with the usual settings, and with the recommended settings where these differ enough.
-
-    A recommended setting differs enough if it needs another number of processes, or if its rate is 10 % higher.
-    """
+    """Return the rates with the usual settings and with the recommended ones."""
     results = results.of_study(Overview.name)
     ranks = _usual_ranks(results)
     operations = {cell.id: cell.settings["operation"] for cell in results.measured}
@@ -247,10 +244,7 @@ def with_advised(headlines: Sequence[Headline], results: Results, answers: Seque
         same = [at for at, one in enumerate(lines) if operations.get(one.cell) == operations[cell.id]]
         if line in lines or not same:
             continue
-        usual = results.get(lines[same[0]].cell)
-        faster = cell.estimate and usual.estimate and cell.estimate.median > GOOD_ENOUGH * usual.estimate.median
-        if cell.settings["ranks"] != ranks or faster:
-            lines.insert(same[-1] + 1, line)
+        lines.insert(same[-1] + 1, line)
     return lines
 
 

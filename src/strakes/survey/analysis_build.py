@@ -8,7 +8,7 @@ from typing import Any
 
 from strakes.base.foreign_text import for_shell
 from strakes.base.language import gettext
-from strakes.model.portrait import Portrait, RunWarning, SkippedCell
+from strakes.model.portrait import Headline, Portrait, RunWarning, SkippedCell
 from strakes.model.results import Results
 from strakes.model.sample import begun_together
 from strakes.runs.records import AmountsChosen, CellSkipped, NeighbourFelt, PopulationRemoved
@@ -67,6 +67,8 @@ def study_portrait(run: Run) -> Portrait:
         from strakes.studies.overview import with_advised
 
         headlines = with_advised(headlines, results, answers)
+        if creates_follow_removals(facts):
+            headlines = [_with_remark(line, results) for line in headlines]
     return Portrait(
         run=_run_facts(run),
         target=facts,
@@ -91,6 +93,12 @@ def study_portrait(run: Run) -> Portrait:
         reproduce=(for_shell(options["command"]), f"strakes report {run.id}"),
         servers=server_counts(run.cells, run.visits),
     )
+
+
+def _with_remark(line: Headline, results: Results) -> Headline:
+    if results.get(line.cell).settings.get("operation") != "file-create":
+        return line
+    return replace(line, label=gettext("{title}, slowed by removals", title=line.label))
 
 
 def _left_out(run: Run) -> str:

@@ -42,7 +42,10 @@ def test_the_answers_come_first_and_nothing_is_wider_than_the_screen(width: int)
         ([(1.02, 0.9, 1.17)], "no clear difference (8 is 1.02 times as fast as 1 [0.9-1.17])"),
         ([(0.95, 0.87, 1.03)], "no clear difference (1 is 1.05 times as fast as 8 [0.97-1.15])"),
         ([(1.14, 1.06, 1.22)], "not decided; leaning to 8 (1.14 times as fast as 1 [1.06-1.22])"),
-        ([(0.8, 0.7, 0.9)], "not decided; 8 may be enough (1 is 1.25 times as fast [1.11-1.43])"),
+        (
+            [(0.8, 0.7, 0.9)],
+            "others may gain less than 10 % (1 is 1.25 times as fast as 8 [1.11-1.43])",
+        ),
         ([(1.02, 0.9, 1.17), (0.98, 0.9, 1.1)], "1, 2, 8: no clear difference"),
         (
             [(1.15, 1.01, 1.31), (0.98, 0.9, 1.1)],
@@ -85,6 +88,8 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     assert text.startswith("Other programs ran. Wait for them.\nstrakes  ")
     text = render_summary(replace(portrait, answers=(), skipped=()), width=100, colour=False)
     assert "Next" not in text and "Repeat  strakes survey" in text
+    liked = replace(portrait, reproduce=("strakes survey /d --like latest --budget 2m", "strakes report"))
+    assert "--like" not in render_summary(liked, width=100, colour=False).partition("Next")[2]
 
 
 def test_answers_and_rates_from_memory_have_their_own_group() -> None:

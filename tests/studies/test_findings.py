@@ -15,7 +15,7 @@ from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.open_close import OpenClose
 from strakes.studies.overview import Overview, with_advised
 from strakes.studies.processes_per_node import ProcessesPerNode
-from strakes.studies.study import Study
+from strakes.studies.study import Pilot, Study
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.analysis_answers import judged
 from studies.world import Rates, answered, cells_of, measured, results_of, skipped_of, visits_of
@@ -109,6 +109,15 @@ def test_all_cells_of_the_overview_move_the_same_amount() -> None:
     assert len(set(plain)) == len(plain)
     left_out = [one.settings for one in skipped_of(Overview(), data_per_rank=MIB)]
     assert len(left_out) > 1 and all(left_out.count(settings) == 1 for settings in left_out)
+
+
+@pytest.mark.parametrize("rate", [10e6, 70e6, 1e9])
+def test_the_amounts_of_the_overview_fit_the_time_limit_of_a_phase(rate: float) -> None:
+    for cell in cells_of(Overview(), phase_s=0.2, pilot=Pilot(rate, 2 * rate, 100.0)):
+        for phase in cell.plan.phases:
+            if isinstance(phase, TransferPhase):
+                amount = phase.block_bytes * phase.segments * cell.plan.ranks
+                assert amount / rate <= (phase.stop.seconds or 0)
 
 
 def test_data_per_process_does_not_guess_the_cache_knee() -> None:

@@ -22,7 +22,7 @@ from studies.world import Rates, context, flat, results_of, visits_of
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "apps"
 STUDIES = ("transfer-size", "processes-per-node", "striping", "access-patterns")
 DUMP = AppPhase("dump", "write", "per-process", 128 * MIB, (64 * KIB,))
-APP = App("a simulation", "posix", 64, 16, (DUMP,), grouping=16)
+APP = App("a simulation", "posix", 32, 8, (DUMP,), grouping=8)
 
 
 def world(rates: Rates, studies: tuple[str, ...] = STUDIES, noise: float = 0.01) -> Results:
@@ -124,10 +124,12 @@ def test_the_job_says_how_many_ranks_to_merge() -> None:
 
     chosen = choose(APP, world(few, ("processes-per-node",)))
     (job,) = pastes(APP, chosen, "lustre")
-    assert "#SBATCH --nodes=4" in job.text and "merge groups of 8 ranks, so that 2 of a node write" in job.text
+    assert "#SBATCH --nodes=4" in job.text and "merge groups of 4 ranks, so that 2 of a node write" in job.text
     planted = replace(APP, phases=(replace(DUMP, name="dump\nid"),))
     (job,) = pastes(planted, choose(planted, world(few, ("processes-per-node",))), "lustre")
     assert "\n# dump\\nid: merge groups" in job.text
+    (unknown, *_) = choose(replace(APP, ranks_per_node=32), world(few, ("processes-per-node",))).unknowns[1:]
+    assert unknown.what == "processes per node" and unknown.why.endswith("32, the present value, was not measured")
 
 
 def test_collective_output_gets_romio_and_cray_hints_and_settings_of_its_library() -> None:

@@ -13,7 +13,7 @@ from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import Portrait
 from strakes.report.facts import source_of
 from strakes.report.numbers import percent
-from strakes.stats.grades import ALIKE_WITHIN, LIKELY_ERROR, Grade
+from strakes.stats.grades import ALIKE_WITHIN, GOOD_ENOUGH, LIKELY_ERROR, Grade
 
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
 
@@ -85,7 +85,7 @@ def _text(answer: Answer) -> str:
     elif undecided and not apart:
         message = "no clear difference ({chosen} is {ratio} times as fast as {other} [{low}-{high}])"
     elif undecided and any(one.ratio < 1 for one in apart):
-        message = "not decided; {chosen} may be enough ({others})"
+        message = "not decided; {chosen} may be enough: others may gain less than {gain} ({others})"
     elif several and undecided:
         message = "not decided; leaning to {chosen} ({others})"
     elif several:
@@ -98,10 +98,9 @@ def _text(answer: Answer) -> str:
     if undecided and not apart and against.ratio < 1:  # Name the faster one first.
         names, values = names[::-1], (1 / against.ratio, 1 / against.high, 1 / against.low)
     shown = dict(zip(("chosen", "other", "ratio", "low", "high"), (*names, *map(number, values)), strict=True))
-    share, others = percent((answer.within or 1.0) - 1), _others(answer, options)
-    return gettext(
-        message, finding=answer.alike, share=share, others=others, options=gettext(", ").join(options), **shown
-    )
+    share, gain, others = percent((answer.within or 1.0) - 1), percent(GOOD_ENOUGH - 1), _others(answer, options)
+    shown |= {"share": share, "gain": gain, "others": others, "options": gettext(", ").join(options)}
+    return gettext(message, finding=answer.alike, **shown)
 
 
 def _sorted(options: Sequence[str]) -> list[str]:
@@ -113,7 +112,7 @@ def _sorted(options: Sequence[str]) -> list[str]:
 def _others(answer: Answer, options: Sequence[str]) -> str:
     graded = any(one.grade != "undecided" for one in answer.others)
     clear = [one for one in answer.others if (one.grade != "undecided" if graded else not one.low <= 1 <= one.high)]
-    texts = [gettext(", ").join(map(_compared, clear))]
+    texts = [gettext(", ").join(_compared(one, answer.chosen) for one in clear)]
     position = options.index(answer.chosen)
     unclear = {one.option for one in answer.others} - {one.option for one in clear}
     for message, part in (
@@ -125,13 +124,14 @@ def _others(answer: Answer, options: Sequence[str]) -> str:
     return gettext("; ").join(texts)
 
 
-def _compared(one: Comparison) -> str:
+def _compared(one: Comparison, chosen: str) -> str:
     message = "{ratio} times as fast as {option} [{low}-{high}]"
     ratio, low, high = one.ratio, one.low, one.high
     if ratio < 1:
-        message = "{option} is {ratio} times as fast [{low}-{high}]"
+        message = "{option} is {ratio} times as fast as {chosen} [{low}-{high}]"
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    return gettext(message, option=one.option, ratio=number(ratio), low=number(low), high=number(high))
+    shown = {"option": one.option, "chosen": chosen, "ratio": number(ratio), "low": number(low), "high": number(high)}
+    return gettext(message, **shown)
 
 
 def legend() -> str:
@@ -147,9 +147,11 @@ def legend() -> str:
 def number(value: float) -> str:
     """Return a ratio as text with two significant digits, or three from 1,000 on.
 
-    >>> number(4.123), number(0.97), number(41.3), number(1234.0)
-    ('4.1', '0.97', '41', '1,230')
+    >>> number(4.123), number(0.97), number(1.001), number(41.3), number(1234.0)
+    ('4.1', '0.97', '1.00', '41', '1,230')
     """
+    if f"{value:.2f}" == "1.00":
+        return "1.00"
     if value >= 100:
         return f"{float(f'{value:.3g}'):,.0f}"
     return f"{value:.2g}" if value >= 2 or value < 0.1 else f"{float(f'{value:.2f}'):g}"

@@ -40,6 +40,7 @@ _MEMORY = {
     "perhaps from this node's memory": {"cache-below", "cache-unseen"},
     _UNSYNCED: {"unsynced"},
 }
+MEMORY_CODES = frozenset().union(*_MEMORY.values())
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:

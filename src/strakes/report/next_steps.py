@@ -14,7 +14,7 @@ from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 # Default budget in seconds, enough for all settings of a survey on one node.
 _ALL_CELLS_S = 120.0
 _PHASE_S = 1.0  # Seconds of a phase, twice the length of a burst.
-_REPLACED = {"--budget", "--phase", "--json", "--html"}  # Options that the next command does not repeat.
+_REPLACED = {"--budget", "--phase", "--like", "--json", "--html"}  # Options that the next command does not repeat.
 
 
 def next_step(portrait: Portrait) -> tuple[str, str]:

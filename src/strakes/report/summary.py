@@ -17,6 +17,7 @@ from strakes.base.text_width import columns, padded, wrapped
 from strakes.model.portrait import Portrait, Setting
 from strakes.report.answer_text import AnswerLine, answer_lines, legend
 from strakes.report.facts import (
+    MEMORY_CODES,
     created,
     ended_early,
     felt_by_others,
@@ -85,7 +86,9 @@ def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Li
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
     yield from _remarks(gettext("Not measured"), _not_measured(portrait), width)
-    later = [title_of_warning(notice.code) for notice in seen if notice.code not in FIRST]
+    # On a file system in memory, the first lines name the memory.
+    said = {*FIRST, *(MEMORY_CODES if any(notice.code == "memory-file-system" for notice in seen) else ())}
+    later = [title_of_warning(notice.code) for notice in seen if notice.code not in said]
     yield from _remarks(gettext("Keep in mind"), later, width)
     yield ()
     yield from _foot(portrait, report, width)

@@ -262,7 +262,10 @@ def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
 
 
 def _total_bytes(context: Context) -> int:
-    each = context.amount_bytes(context.team)
+    # With more data, slow cells would reach the time limit of their phases, and move less data than the others.
+    slowest = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
+    most = power_of_two_at_most(slowest * (context.stonewall().seconds or 0.0) / context.team)
+    each = context.amount_bytes(context.team, min(most, _SIZES[-1]))
     return context.team * (each // _SIZES[-1] * _SIZES[-1] or power_of_two_at_most(each))
 
 

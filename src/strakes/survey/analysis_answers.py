@@ -111,10 +111,26 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
     """Return graded answers to the questions. Questions with too few paired values are omitted."""
     found = grades.grade(choices_of(questions, results))
     return tuple(
-        _answer(question, answer, results)
+        _answer(question, _agreeing(question, answer, results), results)
         for question, answer in zip(questions, found, strict=True)
         if answer and not (creates_follow_removals(results.facts) and _is_of_creates(question, results))
     )
+
+
+def _agreeing(question: Question, answer: grades.Answer, results: Results) -> grades.Answer:
+    """Return the answer, undecided where the measured rates and those corrected for a busy machine disagree."""
+    if not _is_busy(results.facts):
+        return answer
+    idle = {**results.facts, "others_busy": 0}
+    values = [_values(option, replace(results, facts=idle)) for option in question.options]
+
+    def agreeing(versus: Versus) -> Versus:
+        chosen, other = values[answer.chosen], values[versus.level]
+        gains = [chosen[block] - other[block] for block in chosen.keys() & other.keys()]
+        return versus if sum(gains) > 0 else replace(versus, grade="undecided")
+
+    versus = agreeing(answer.versus)
+    return replace(answer, grade=versus.grade, versus=versus, others=tuple(map(agreeing, answer.others)))
 
 
 def creates_follow_removals(facts: Mapping[str, Any]) -> bool:

@@ -29,8 +29,8 @@ TEXTS: Mapping[str, str] = {
     "server-unlike": "Server {server} moves {low:.2f} - {high:.2f} times as much data per busy second as the "
     "others: files on this server are slower.",
     "node-unlike": "{nodes}.",
-    "begun-apart": "In {apart} of {phases} phases, the last rank started after more than {limit} of the phase: at worst "
-    "{worst} late ({share} of that phase), rank {rank}.",
+    "begun-apart": "In {apart} of {phases} phases, the last rank started after more than {limit} of the phase: at "
+    "worst {worst} late ({share} of that phase), rank {rank}.",
     "counters-unread": "{servers}",
     "server-changed": "{servers}.",
     "service-interrupted": "{interruptions} Disturbed runs that were repeated: {runs}.",

@@ -335,9 +335,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
     phases = [skew for visit in run.visits for sample in visit.samples if (skew := sample.skew())]
-    skews = {
-        cell.id: [skew for seen in _regular(cell) if (skew := seen.sample.skew())] for cell in _measured(results)
-    }
+    skews = {cell.id: [skew for seen in _regular(cell) if (skew := seen.sample.skew())] for cell in _measured(results)}
     # The median rate of a cell is lower only if ranks started late in half of its trials.
     if cells := [cell for cell, own in skews.items() if own and 2 * sum(one.is_apart for one in own) >= len(own)]:
         apart = [phase for phase in phases if phase.is_apart]

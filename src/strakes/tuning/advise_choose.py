@@ -225,9 +225,11 @@ def _level(
     if answer is None:
         return Unknown(phase.name, what, f"too few runs compare levels of this setting{about}", command, 2)
     best = results.get(answer.measure)
+    surveyed = _as_surveyed(answer, {cell.id: _text(factor, cell) for cell in cells}) + about
     if answer.grade == "undecided":
-        labels = {cell.id: _text(factor, cell) for cell in cells}
-        return Unknown(phase.name, what, f"{_as_surveyed(answer, labels)}{about}", *_more(answer, command))
+        return Unknown(phase.name, what, surveyed, *_more(answer, command))
+    if what not in _NOT_SPARED and float(now) >= 2 * float(cells[-1].settings[factor]):
+        return Unknown(phase.name, what, f"{surveyed}; {now:g}, the present value, was not measured", command)
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
     if best.id != as_now.id and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):

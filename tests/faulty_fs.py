@@ -58,7 +58,7 @@ class _Server:
     def __init__(self, device: int, writes_later: bool) -> None:
         self._device = device
         self._flags = _BIG_WRITES | (_WRITEBACK_CACHE if writes_later else 0)
-        self._nodes = {_ROOT: _Node(stat.S_IFDIR | 0o777)}
+        self._nodes = {_ROOT: _Node(stat.S_IFDIR | 0o755)}
         self._fault = _Fault()
         self._unanswered: list[bytes] = []
         self._calls: dict[int, tuple[str, Callable[[int, bytes], bytes]]] = {

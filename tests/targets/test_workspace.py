@@ -15,6 +15,7 @@ from conftest import wait_for
 from mounts import NOBODY, other_user, tmpfs_mounted
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets import workspace as module
+from strakes.targets.clean import clean
 from strakes.targets.marker import MARKER_NAME, Marker, read_marker
 from strakes.targets.mountinfo import Mount
 from strakes.targets.workspace import Workspace
@@ -196,6 +197,27 @@ def test_a_directory_that_takes_the_place_of_a_new_workspace_is_left_alone(
 
     monkeypatch.setattr(os, "mkdir", mkdir_and_exchange)
     assert "took the place" in refusal(tmpfs).what and not any(tmpfs.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has more rights than the owner of a directory")
+@pytest.mark.parametrize(
+    ("owner", "mode", "accepted"),
+    [(1000, 0o755, False), (0, 0o777, False), (0, 0o775, False), (0, 0o1777, True), (NOBODY, 0o700, True)],
+)
+def test_root_refuses_a_directory_whose_entries_others_can_rename(
+    tmp_path: Path, owner: int, mode: int, accepted: bool
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    os.chown(place, owner, owner)
+    place.chmod(mode)
+    if accepted:
+        Workspace.create(place, RUN).remove()
+        return
+    found = refusal(place)
+    assert "other users" in found.what and "mkdir" in found.remedy and not any(place.iterdir())
+    with pytest.raises(BadInputError, match="other users"):
+        clean(place)
 
 
 @pytest.mark.parametrize("made", ["directory", "file", "link"])

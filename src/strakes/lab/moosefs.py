@@ -53,7 +53,10 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         space = space_of(self.site.mount_point)
         # The reported space lacks the parts that MooseFS and XFS reserve.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
-        return "" if registered else "not all chunkservers have registered yet"
+        if not registered:
+            return "not all chunkservers have registered yet"
+        self.site.mount_point.chmod(0o755)  # The root directory of a new MooseFS has mode 0777.
+        return ""
 
     def facts(self) -> Mapping[str, Any]:
         return {

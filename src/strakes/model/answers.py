@@ -41,6 +41,11 @@ class Question:
     advises: bool = True
     remark: str = ""
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Return the ids of the measurements of all options."""
+        return tuple(measure for option in self.options for measure in option.measures)
+
 
 @dataclass(frozen=True)
 class Part:

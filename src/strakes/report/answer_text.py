@@ -85,7 +85,7 @@ def _text(answer: Answer) -> str:
     elif undecided and not apart:
         message = "no clear difference ({chosen} is {ratio} times as fast as {other} [{low}-{high}])"
     elif undecided and any(one.ratio < 1 for one in apart):
-        message = "not decided; {chosen} may be enough: others may gain less than {gain} ({others})"
+        message = "not decided; {chosen} may be enough ({others}; gains below {gain} do not count)"
     elif several and undecided:
         message = "not decided; leaning to {chosen} ({others})"
     elif several:

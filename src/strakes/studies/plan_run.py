@@ -48,7 +48,7 @@ class PlanRun(Study):
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
         phases = [pair for pair in plan.each() if self._measured is None or pair[0].name in self._measured]
         measures = tuple(
-            Measure(phase.name, metric, {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
+            Measure(phase.name, metric, {"phase": phase.name, "operation": _operation(phase), "ranks": ranks})
             for phase, ranks in phases
             for metric in _metrics(phase)
         )
@@ -106,6 +106,11 @@ class PlanRun(Study):
             if name in fed:
                 headlines.append(Headline(gettext("{phase}: accelerators fed", phase=name), fed[name].id))
         return headlines
+
+
+def _operation(phase: WholePhase) -> str:
+    steps = {step.op for step in phase.flow} if isinstance(phase, SmallFilesPhase) else set()
+    return "file-stat" if steps and steps <= {"open", "stat", "close"} else phase.operation
 
 
 def _cached(cell: Measured) -> str:

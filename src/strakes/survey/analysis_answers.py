@@ -23,6 +23,7 @@ from strakes.survey.analysis_held_back import held_back
 BUSY_CPU_SHARE = 0.25
 
 _CACHED = "from this client's cache"
+_CREATING = ("file-create", "dir-create", "accumulate", "transactions")
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
@@ -67,6 +68,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
     """Return a graded verdict on each published claim. It is inconclusive with fewer than three paired values."""
+    claims = [claim for claim in claims if not _is_of_slowed_creates(claim.measures, results)]
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
 
@@ -113,7 +115,7 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
     return tuple(
         _answer(question, _agreeing(question, answer, results), results)
         for question, answer in zip(questions, found, strict=True)
-        if answer and not (creates_follow_removals(results.facts) and _is_of_creates(question, results))
+        if answer and not _is_of_slowed_creates(question.measures, results)
     )
 
 
@@ -133,18 +135,18 @@ def _agreeing(question: Question, answer: grades.Answer, results: Results) -> gr
     return replace(answer, grade=versus.grade, versus=versus, others=tuple(map(agreeing, answer.others)))
 
 
-def creates_follow_removals(facts: Mapping[str, Any]) -> bool:
-    """Return whether the survey's own removals decide how fast files are created.
+def is_slowed_by_removals(cell: Measured, facts: Mapping[str, Any]) -> bool:
+    """Return whether the measured phase creates files, and earlier removals decide how fast.
 
     ext4 without a journal uses inodes of removed files only after one to five minutes (recently_deleted() in
     fs/ext4/ialloc.c), and searches for other ones until then.
     """
-    return bool((facts.get("block_device") or {}).get("no_journal"))
+    without_journal = (facts.get("block_device") or {}).get("no_journal")
+    return bool(without_journal) and any(seen.sample.operation in _CREATING for seen in cell.observations)
 
 
-def _is_of_creates(question: Question, results: Results) -> bool:
-    measures = [measure for option in question.options for measure in option.measures]
-    return any(results.get(measure).settings.get("operation") == "file-create" for measure in measures)
+def _is_of_slowed_creates(measures: Sequence[str], results: Results) -> bool:
+    return any(is_slowed_by_removals(results.get(measure), results.facts) for measure in measures)
 
 
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:

@@ -9,21 +9,24 @@ from typing import Any
 from strakes.base.foreign_text import for_shell
 from strakes.base.language import gettext
 from strakes.model.portrait import Headline, Portrait, RunWarning, SkippedCell
-from strakes.model.results import Results
+from strakes.model.results import Measured, Results
 from strakes.model.sample import begun_together
 from strakes.runs.records import AmountsChosen, CellSkipped, NeighbourFelt, PopulationRemoved
 from strakes.runs.run import Run, told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amounts_of
-from strakes.survey.analysis_answers import answers_of, creates_follow_removals, judged, questions_of
+from strakes.survey.analysis_answers import answers_of, is_slowed_by_removals, judged, questions_of
 from strakes.survey.analysis_collect import collect, fresh_rates
 from strakes.survey.analysis_held_back import gave_way
 from strakes.survey.analysis_scope import scope_of
 from strakes.survey.analysis_servers import server_counts
 from strakes.survey.analysis_warnings import dropped_cells, run_warnings
 
-_CREATES = "how to create files, because removals slow down creates for minutes on ext4 without a journal"
+_CREATES = (
+    "creates without earlier removals, which slow creates down for minutes on ext4 without a journal (so a job should "
+    "not remove many files shortly before it creates new ones)"
+)
 
 
 def results_of(run: Run) -> Results:
@@ -67,8 +70,7 @@ def study_portrait(run: Run) -> Portrait:
         from strakes.studies.overview import with_advised
 
         headlines = with_advised(headlines, results, answers)
-        if creates_follow_removals(facts):
-            headlines = [_with_remark(line, results) for line in headlines]
+    headlines = [_with_remark(line, results.get(line.cell), facts) for line in headlines]
     return Portrait(
         run=_run_facts(run),
         target=facts,
@@ -89,16 +91,15 @@ def study_portrait(run: Run) -> Portrait:
             if any(series.points for series in figure.series)
         ),
         warnings=tuple(_merged(warnings)),
-        skipped=tuple(_skipped(run)),
+        skipped=tuple(_skipped(run, results)),
         reproduce=(for_shell(options["command"]), f"strakes report {run.id}"),
         servers=server_counts(run.cells, run.visits),
     )
 
 
-def _with_remark(line: Headline, results: Results) -> Headline:
-    if results.get(line.cell).settings.get("operation") != "file-create":
-        return line
-    return replace(line, label=gettext("{title}, slowed by removals", title=line.label))
+def _with_remark(line: Headline, cell: Measured, facts: Mapping[str, Any]) -> Headline:
+    label = gettext("{title}, just after removals", title=line.label)
+    return replace(line, label=label) if is_slowed_by_removals(cell, facts) else line
 
 
 def _left_out(run: Run) -> str:
@@ -136,13 +137,14 @@ def _felt_by_others(run: Run) -> Mapping[str, Any]:
     return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}
 
 
-def _skipped(run: Run) -> list[SkippedCell]:
+def _skipped(run: Run, results: Results) -> list[SkippedCell]:
     cells = {cell.key: cell for cell in run.cells}
     dropped = [(cells[key], reason) for key, reason in dropped_cells(run).items()]
+    slowed = any(is_slowed_by_removals(cell, results.facts) for cell in results.measured)
     return [
         *(SkippedCell(event.study, event.settings, event.reason) for event in run.events_of(CellSkipped)),
         *(SkippedCell(cell.study, cell.settings, reason) for cell, reason in dropped),
-        *([SkippedCell("overview", {}, _CREATES)] if creates_follow_removals(run.facts) else []),
+        *([SkippedCell("overview", {}, _CREATES)] if slowed else []),
     ]
 
 

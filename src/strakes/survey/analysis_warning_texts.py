@@ -60,7 +60,7 @@ _CODES = {
     "stopped-for-others": "gave-way",
 }
 
-_ON_STORAGE = "Give a directory on the storage that you want to measure."
+_ON_STORAGE = "To measure storage, give a directory on it."
 REMEDIES: Mapping[str, str] = {
     "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
     "nodes read the data.",

@@ -16,7 +16,7 @@ from strakes.base.files import closing
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
-from strakes.targets.workspace import holds_nothing, refuse_workspace
+from strakes.targets.workspace import holds_nothing, refuse_place_of_others, refuse_workspace
 
 # Values of errno which prove that a name is not a workspace of this user. EMFILE, for example, proves nothing.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
@@ -54,6 +54,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
     ignored: list[Left] = []
     ours: list[tuple[int, str, Marker | NoMarker]] = []
     with closing(parent), ExitStack() as opened:
+        refuse_place_of_others(real, parent)
         for name in _names_like_ours(parent, real):
             path = str(real / name)
             try:

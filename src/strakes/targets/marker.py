@@ -57,7 +57,7 @@ class Marker:
         pid = os.getpid()
         return cls(
             run=run,
-            user=_name_of(os.geteuid()),
+            user=name_of_user(os.geteuid()),
             host=os.uname().nodename,
             boot=boot_id(),
             pid_namespace=pid_namespace(),
@@ -123,7 +123,7 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
     """Return the marker of an open directory, or NoMarker if it is invalid or another user made it."""
     owner = owner_of(directory)
     if not _trusted(owner):
-        return NoMarker(f"it belongs to user {_name_of(owner)}")
+        return NoMarker(f"it belongs to user {name_of_user(owner)}")
     try:
         # O_NONBLOCK: a named pipe must not block. O_NOFOLLOW: refuse a symbolic link.
         descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
@@ -138,7 +138,7 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
             if not stat.S_ISREG(status.st_mode):
                 return NoMarker("its marker is not a regular file")
             if not _trusted(owner := owner_of(descriptor)):
-                return NoMarker(f"its marker belongs to user {_name_of(owner)}")
+                return NoMarker(f"its marker belongs to user {name_of_user(owner)}")
             text = os.read(descriptor, _MOST_MARKER_BYTES)
     except OSError as error:
         return NoMarker(f"its marker cannot be read: {error.strerror}")
@@ -165,7 +165,8 @@ def _trusted(uid: int) -> bool:
     return uid in (0, os.geteuid())
 
 
-def _name_of(uid: int) -> str:
+def name_of_user(uid: int) -> str:
+    """Return the name of a user, or its number as text if it has no name."""
     import pwd
 
     try:

@@ -26,6 +26,7 @@ from strakes.targets.marker import (
     NoMarker,
     are_live,
     is_run_id,
+    name_of_user,
     read_marker,
 )
 from strakes.targets.mountinfo import Mount
@@ -38,6 +39,8 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
+# Owner of root's files on NFS with root_squash, as in exports(5).
+_SQUASHED_UID = 65534
 # Seconds until the first heartbeat on a local file system.
 _FIRST_BEAT_S = 1.0
 # Seconds to wait for the end of the heartbeat's child process.
@@ -143,6 +146,7 @@ class Workspace:
                 parent = os.open(real, OPEN_DIRECTORY)
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
+                refuse_place_of_others(real, parent)
                 if mount.remote:
                     with suppress(OSError):
                         calls.call("try", str(real / name), MARKER_NAME)
@@ -269,6 +273,29 @@ def refuse_workspace(real: Path) -> None:
                 clean = f"strakes clean {shlex.quote(str(place.parent))}"
                 remedy = f"Give {place.parent} instead, or remove this directory with: {clean}"
                 raise BadInputError("this directory is a workspace of strakes", where=str(place), remedy=remedy)
+
+
+def refuse_place_of_others(real: Path, directory: int) -> None:
+    """Raise BadInputError for root if other users can rename the entries of a directory.
+
+    They could give the name of a workspace to another directory, which root would then use or remove.
+    """
+    status = os.fstat(directory)
+    free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+    if os.geteuid() != 0 or (status.st_uid in (0, _SQUASHED_UID) and not free):
+        return
+    why = (
+        f"it belongs to user {name_of_user(status.st_uid)}"
+        if status.st_uid
+        else f"its mode is {stat.filemode(status.st_mode)}"
+    )
+    inside = shlex.quote(str(real / "of-root"))
+    raise BadInputError(
+        "other users can exchange what root makes in this directory",
+        where=str(real),
+        why=why,
+        remedy=f"Give a directory of root in it: mkdir {inside}. Or do not run strakes as root.",
+    )
 
 
 def _refuse_unusable(real: Path, parent: int) -> None:

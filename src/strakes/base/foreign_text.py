@@ -30,6 +30,8 @@ _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\
     "$SECRET", _SECRET_WORDS
 )
 _SECRET_ARGUMENT = re.compile(f"({_SECRET_VARIABLE}).+", re.IGNORECASE | re.DOTALL)
+# Blanks, or one piece of a word: in single quotes, in double quotes, escaped, or plain.
+_PIECE = re.compile(r"""([ \t\r\n]+)|'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)|([^ \t\r\n'"\\]+)""", re.DOTALL)
 # A quoted word of a shell, which may be a command for another shell. In a shortened text, it has no end.
 _QUOTED = re.compile(
     r"""(?<![^\s=:,;&|(\[{])(?=['"])(?:'[^']*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|\\.|[\w./=@%+-])++""", re.DOTALL
@@ -46,7 +48,7 @@ _SECRET = re.compile(
     (?:(?:api|access|s3|secret|private)key|pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
     |bearer|otp|2fa|(?:key|pwd)(?=["']?\s+(?:=\s+)?+(?!-|["']?[/~.]|\d{1,5}(?!\S))))["']?\s+(?:=\s+)?+
     |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
-    |-g?env\s+\w*(?:$SECRET)\w*\s+)|\bsshpass\s+-p\s*
+    |-g?env\s+\w{0,200}(?:$SECRET)\w{0,200}\s+)|\bsshpass\s+-p\s*
     |(?<![\w-])(?:-U\s*|(?:--)?user(?:name)?[=\s]\s*)['"]?[^\s%,:'"]{1,200}%(?=[^\s,])
     |["'][\w.-]{0,200}(?:password|passwd|token|secret|api[_-]?key)[\w.-]{0,200}["']\s?:\s?
     |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?(?!\.{3}(?!\w))$WORD
@@ -94,10 +96,29 @@ def for_shell(line: str) -> str:
     "ior -o '/x;' rm -rf / '$(id)'"
     """
     try:
-        words = shlex.split(line)
+        words = shell_words(line)
     except ValueError:
         words = line.split()
     return for_terminal(shlex.join(map(_argument, words)))
+
+
+def shell_words(line: str) -> list[str]:
+    """Return the words that shlex.split() returns, whose time grows with the square of a word's length.
+
+    >>> shell_words("ior -o '/a b'/c d")
+    ['ior', '-o', '/a b/c', 'd']
+    """
+    words, word, at = list[str](), list[str](), 0
+    while piece := _PIECE.match(line, at):
+        at = piece.end()
+        if not piece[1]:
+            word.append(piece[2] or re.sub(r'\\(["\\])', r"\1", piece[3] or "") or piece[4] or piece[5] or "")
+        if word and (piece[1] or at == len(line)):
+            words.append("".join(word))
+            word = []
+    if at < len(line):
+        raise ValueError("a quotation has no end")
+    return words
 
 
 def shell_line(words: Sequence[str]) -> str:
@@ -127,7 +148,7 @@ def _nested(quoted: re.Match[str]) -> str:
     """Return a quoted word without secrets. A command can have other commands as words, each quoted once more."""
     for end in ("", "'", '"') if re.search(r"\s", quoted[0]) else ():
         with suppress(ValueError):
-            word = shlex.split(quoted[0] + end)[0]
+            word = shell_words(quoted[0] + end)[0]
             if (hidden := _argument(word)) != word:
                 return "'" + hidden.replace("'", "'\"'\"'") + "'"
             break
@@ -180,7 +201,7 @@ def command_line() -> tuple[str, ...]:
     """Return the command line of this process, without secrets, to store and to show it."""
     words = [*map(_argument, sys.argv[1:])]
     with suppress(ValueError):
-        words = shlex.split(without_secrets(shlex.join(words)))
+        words = shell_words(without_secrets(shlex.join(words)))
     return ("strakes", *words)
 
 

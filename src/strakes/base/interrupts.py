@@ -1,4 +1,4 @@
-"""Delay interrupts until a new file or process has been recorded for removal."""
+"""Delay interrupts until a new file or process has been recorded for removal, and end code that takes too long."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from strakes.base.errors import StrakesError
 
 # runs/watchdog.py sends SIGALRM.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
@@ -33,3 +35,22 @@ def interrupts_deferred() -> Iterator[None]:
             heard_by = handlers[signal.Signals(number)]
             assert callable(heard_by)
             heard_by(number, frame)
+
+
+@contextmanager
+def ended_after(seconds: float, error: StrakesError, timer: int, number: signal.Signals) -> Iterator[None]:
+    """Raise ``error`` after ``seconds`` in a ``with`` block of the main thread. Inner blocks pause the timer."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise error
+
+    before = signal.signal(number, stop)
+    outer = signal.setitimer(timer, seconds, 1.0)  # The interrupted code may catch the error, so the timer repeats.
+    try:
+        yield
+    finally:
+        signal.setitimer(timer, *outer)
+        signal.signal(number, before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -12,12 +11,13 @@ from functools import partial
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
+from strakes.base.foreign_text import shell_words
 from strakes.failover.cib_builder import CibBuilder, Term, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
-_MOST_LINE = 65536  # Maximum length of a line in characters. shlex takes quadratic time for long words.
+_MOST_LINE = 65536  # Maximum length of a statement in characters.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
     r"(?m)^[ \t]*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*configure#?\s+)?"
@@ -111,12 +111,10 @@ _BEFORE_COMMENT = re.compile(r"""(?:\\.|'[^']*'|"(?:[^"\\]|\\.)*"|(?<=\S)#|[^#])
 
 
 def split_words(line: str, *, comments: bool = True) -> list[str]:
-    """Split a line into words as a shell does. Invalid or very long lines are split at blanks."""
-    if len(line) > _MOST_LINE:
-        return line.split()
+    """Split a line into words as a shell does. Invalid lines are split at blanks."""
     before = _BEFORE_COMMENT.match(line) if comments else None
     try:
-        return shlex.split(before[0] if before else line)
+        return shell_words(before[0] if before else line)
     except ValueError:
         return line.split()
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
-import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
+from strakes.base.interrupts import ended_after
 
 # Maximum number of resources or nodes, and of constraints between two resources. Rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
@@ -58,25 +57,6 @@ def little_enough(where: str) -> AbstractContextManager[None]:
     why = f"reading the files and evaluating the rules takes more than {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
-
-
-@contextmanager
-def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """Raise ``error`` after ``seconds`` in a ``with`` block of the main thread. Inner blocks pause the timer."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise error
-
-    before = signal.signal(number, stop)
-    outer = signal.setitimer(timer, seconds, 1.0)  # The interrupted code may catch the error, so the timer repeats.
-    try:
-        yield
-    finally:
-        signal.setitimer(timer, *outer)
-        signal.signal(number, before)
 
 
 def matches(pattern: str, name: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from strakes.failover.crm_text import split_words
 from strakes.failover.facts import Thing, facts, shared, yes
 from strakes.failover.plan import plan_files
 from strakes.failover.resource_facts import ADDRESSES
@@ -21,7 +21,7 @@ def made_targets(setup: Setup) -> Iterator[list[str]]:
     """Yield the words of each mkfs.lustre and tunefs.lustre command in make-targets.sh."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith(("mkfs.lustre", "tunefs.lustre")):
-            yield shlex.split(line.strip())
+            yield split_words(line, comments=False)
 
 
 def option_values(words: list[str], option: str) -> list[str]:

@@ -9,16 +9,18 @@ import gzip
 import io
 import re
 import shlex
+import signal
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from pathlib import Path
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
 from strakes.base.foreign_text import for_shell
+from strakes.base.interrupts import ended_after
 from strakes.base.units import format_bytes
 from strakes.interop import reader_elbencho as elbencho
 from strakes.interop import reader_fio as fio
@@ -32,6 +34,7 @@ from strakes.interop.reader_pasted import UTF_16, plain_texts
 
 _MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
 MOST_BYTES = 256 * 1024 * 1024
+_MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JSON take 5 s.
 # Maximum number of results in a file. Each becomes a run in the store, so the import time grows in proportion.
 _MOST_RESULTS = 10_000
 _MOST_SHOWN = 10  # Maximum number of unread results that a message lists. Twice the number doubles the message.
@@ -93,6 +96,14 @@ class ResultFile:
 
 def read_file(path: Path) -> ResultFile:
     """Read the results in a file. Raises BadInputError, with the known formats, if the file has none."""
+    # The readers catch BadInputError.
+    what, why = "the file takes too long to read", f"it takes more than {_MOST_S:g} s of processor time"
+    error = EnvironmentLacksError(what, where=str(path), why=why, remedy="Import parts of it.")
+    with ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM):
+        return _read_results(path)
+
+
+def _read_results(path: Path) -> ResultFile:
     if path.is_dir():
         refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     content = _unpacked(path, read_regular(path, MOST_BYTES, remedy="Give the output file of the tool."))

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import shell_words
 from strakes.interop import command_ior as ior
 from strakes.interop import command_mdtest as mdtest
 from strakes.interop.foreign import Foreign, cells_and_visits
@@ -65,7 +66,7 @@ def _again(foreign: Foreign) -> str:
     if foreign.tool not in _RUNNABLE or len(words) < 2:
         return ""
     try:
-        _RUNNABLE[foreign.tool](shlex.split(" ".join(words[1:])))
+        _RUNNABLE[foreign.tool](shell_words(" ".join(words[1:])))
     except (BadInputError, ValueError):
         return ""
     ranks = _ranks(foreign)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from strakes.base.foreign_text import for_shell
+from strakes.base.foreign_text import for_shell, shell_words
 from strakes.base.language import gettext
 from strakes.base.units import typed_seconds
 from strakes.model.portrait import Portrait
@@ -24,7 +24,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     # The first lines of the summary then ask for a directory on the storage.
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return "", ""
-    words = shlex.split(for_shell("".join(portrait.reproduce[:1])))
+    words = shell_words(for_shell("".join(portrait.reproduce[:1])))
     pairs = zip(["", *words], words, strict=False)
     command = shlex.join(word for before, word in pairs if not _REPLACED & {before, word.partition("=")[0]})
     budget_s = portrait.run.get("options", {}).get("budget_s")

@@ -15,15 +15,17 @@ from strakes.targets.description import Interruption, TargetRecovery
 MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
-_COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
+_COUNTER = re.compile(r"^(\S++(?: \S++)*?)\s++(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
 # A line with a time. Older versions of Lustre print "usecs" instead of "nsecs", and no start_time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
 # A Lustre address (NID), in quotes since Lustre 2.14.
-_ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
+_ADDRESS = re.compile(r"[^\s\[\],\"@]+@[^\s\[\],\"]+")
 # Flag in the parameter ``import`` of a target that an administrator has deactivated.
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
-_WORKING_ADDRESS = re.compile(r"\bstate: (?:FULL|IDLE)\b.*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL)
+_WORKING_ADDRESS = re.compile(
+    r"(?>.*?\bstate: (?:FULL|IDLE)\b).*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL
+)
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
 
 # Lustre's counter -> common name, for metadata targets. Lustre counts the creation of a file as open and as mknod.
@@ -111,7 +113,7 @@ def service_addresses(text: str) -> tuple[str, ...]:
 
 def working_address(text: str) -> str:
     """Return the address of the connected server from the parameter ``import``, or "" without a connection."""
-    match = _WORKING_ADDRESS.search(text)
+    match = _WORKING_ADDRESS.match(text)
     return match[1] if match else ""
 
 

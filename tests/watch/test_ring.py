@@ -65,9 +65,11 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path, cut: int) -> None:
         ring.add(row(START_S + 60 * minute, generator))
     (path,) = tmp_path.glob("rows-*")
     os.truncate(path, path.stat().st_size - cut)
-    (tmp_path / "notes.jsonl").write_text("of somebody else")
+    with pytest.raises(BadInputError, match="not the store of a watch"):
+        Ring(tmp_path).hold()
+    (tmp_path / "lock").touch(0o600)
     again = Ring(tmp_path)
-    assert (tmp_path / "notes.jsonl").read_text() == "of somebody else"
+    again.hold()
     again.add(row(START_S + 600, generator))
     assert [one.time_s - START_S for one in again.rows()] == [0, 60, 120, 180, 600]
 
@@ -154,7 +156,7 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
         b"\xff\xfe\x00",
         b'{"t":NaN,"s":60.0,"f":{}}',
         b'{"t":1e300,"s":60.0,"f":{}}',
-        b'{"t":1728000000.0,"s":60.0,"f":{"/fs probe 0":{"99999":1}}}',
+        b'{"t":1728000000.0,"s":60.0,"f":{"/fs probe 0":{"401":1}}}',
         b'{"t":1728000000.0,"s":60.0,"f":{"/fs probe 0":{"1":-4}}}',
         b"[" * 100_000,
         b"5",

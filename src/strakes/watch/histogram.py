@@ -10,8 +10,8 @@ _WIDTH = math.log(1.05)
 _LEAST_S = 1e-7
 # Bucket of failed operations. No latency reaches it, because it stands for 1.05^100,000 seconds.
 _FAILED = 100_000
-# Accepted bucket numbers and counts in stored histograms.
-_BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15
+# Accepted bucket numbers (up to 10 years) and counts in stored histograms.
+_BUCKETS, _MOST_COUNT = range(-400, 401), 10**15
 
 
 class Histogram(Counter[int]):

@@ -12,6 +12,7 @@ from strakes.report.html import render_page
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
+from strakes.watch.watch import MOST_FIGURES
 
 _MOST_EVENTS = 500  # Maximum number of rows in a table. The size of the page grows in proportion.
 _RUNS_S = 600.0
@@ -19,20 +20,22 @@ _RUNS_S = 600.0
 
 def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequence[ServiceLevel]) -> str:
     """Return the HTML page for the time from ``since_s`` to ``until_s`` (Unix time)."""
-    rows = list(ring.rows(since_s, until_s))
-    events = sorted(ring.events(since_s), key=lambda event: -event.began_s)
     figures: dict[str, Histogram] = {}
-    for row in rows:
+    watched_s = probed_s = last_s = 0.0
+    for row in ring.rows(since_s, until_s):
+        watched_s += row.seconds
+        probed_s += row.seconds if row.figures else 0.0
+        last_s = max(last_s, row.time_s + row.seconds)
         for name, histogram in row.figures.items():
-            figures.setdefault(name, Histogram()).update(histogram)
+            if name in figures or len(figures) < MOST_FIGURES:
+                figures.setdefault(name, Histogram()).update(histogram)
+    events = sorted(ring.events(since_s), key=lambda event: -event.began_s)
     alarms = [event for event in events if event.alarm]
     gaps = [event for event in events if event.kind == "gap"]
     others = len(events) - len(alarms) - len(gaps)
-    watched_s, probed_s = (sum(row.seconds for row in rows if row.figures or not only) for only in (False, True))
     span_s = max(until_s - since_s, 1.0)
     # Without a running watch, the end of unfinished events is unknown.
-    runs = max((row.time_s + row.seconds for row in rows), default=0.0) > until_s - _RUNS_S
-    lasts = "lasts" if runs else "not known"
+    lasts = "lasts" if last_s > until_s - _RUNS_S else "not known"
     return render_page(
         "watch.html.j2",
         since=_when(since_s),
@@ -40,8 +43,8 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         headline=f"{counted(len(alarms), 'alarm')}, {counted(others, 'other change')}",
         watched=_part(watched_s, span_s),
         probed=_part(probed_s, span_s),
-        something=bool(rows or events),
-        levels=[str(judge(level, rows)) for level in levels],
+        something=bool(last_s or events),
+        levels=[str(judge(level, ring.rows(since_s, until_s))) for level in levels],
         latencies=[
             (
                 name,

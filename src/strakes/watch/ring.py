@@ -1,7 +1,6 @@
 """Store of a watch: one file per day with a line per minute, and one file of events.
 
-Daily files are kept for 400 days, and events for ever. An incomplete last line is removed when the store is opened for
-writing.
+Daily files are kept for 400 days, and events for ever. An incomplete last line is removed when a watch locks the store.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 DAY_S = 86400.0
 _KEPT_DAYS = 400
-_EVENTS = "events.jsonl"
+_EVENTS, _LOCK = "events.jsonl", "lock"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 _MOST_LATE = 1000  # Maximum number of events in memory while the store cannot be written. Memory grows in proportion.
 _MOST_LINE_BYTES = 1 << 20
@@ -63,19 +62,18 @@ class Ring:
         self._lock = -1
         if to_read:
             return
-        remedy = "Give a directory that can be written, with --store."
         if directory.exists() and not directory.is_dir():
-            what = "the store of a watch must be a directory, not a file"
+            what, remedy = "the store of a watch must be a directory, not a file", "Give a directory with --store."
             raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
             make_directory(directory)
-            for path in (*directory.glob(_ROWS), *directory.glob(_EVENTS)):
-                _mend(path)
         except OSError as error:
-            where, why = error.filename or str(directory), error.strerror or ""
-            raise EnvironmentLacksError(
-                "strakes watch cannot write to the store", where=where, why=why, remedy=remedy
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> EnvironmentLacksError:
+        where, why = error.filename or str(self.directory), error.strerror or ""
+        what, remedy = "strakes watch cannot write to the store", "Give a directory that can be written, with --store."
+        return EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
 
     @property
     def identity(self) -> str:
@@ -84,10 +82,26 @@ class Ring:
         return hashlib.sha256(f"{socket.gethostname()} {self.directory.absolute()} {inode}".encode()).hexdigest()[:8]
 
     def hold(self) -> None:
-        """Lock the store for this process. Raises BadInputError if another watch holds the lock."""
+        """Lock the store for this process, and repair its files.
+
+        Raises BadInputError if another watch holds the lock, and for a directory of other files.
+        """
+        try:
+            names = os.listdir(self.directory)
+            if names and _LOCK not in names:
+                what, why = "this directory is not the store of a watch", f"it has files, but not the file {_LOCK}"
+                remedy = "Give an empty or new directory with --store."
+                raise BadInputError(what, where=str(self.directory), why=why, remedy=remedy)
+            self._take_lock()
+            for path in (*self.directory.glob(_ROWS), *self.directory.glob(_EVENTS)):
+                _mend(path)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _take_lock(self) -> None:
         # Some file systems have no locks. Lock a file that only its owner can open: anybody could lock a directory.
         with suppress(OSError):
-            self._lock = open_kept(self.directory / "lock", os.O_RDWR | os.O_CREAT)
+            self._lock = open_kept(self.directory / _LOCK, os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

@@ -15,12 +15,13 @@ from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from conftest import StrakesRunner, wait_for
 from mounts import faulty_mounted
-from strakes.base.errors import BadInputError, MeasurementError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.files import default_root
 from strakes.base.processes import process_start
 from strakes.control import drill_guard as guard
@@ -122,6 +123,13 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
     lacking.touch()
     tried = strakes("failover", "undo")
     assert tried.returncode == 0 and not journal.all_pending(default_root()), tried.stdout
+
+
+def test_a_drill_whose_guard_cannot_be_started_leaves_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subprocess.Popen", Mock(side_effect=BlockingIOError(errno.EAGAIN, "Try again")))
+    with pytest.raises(EnvironmentLacksError, match="the process that undoes the fault cannot be started"):
+        guard.Promise(default_root(), "pulled the plug", RunCommand(("false",)))
+    assert journal.all_pending(default_root()) == ()
 
 
 def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes: StrakesRunner, tmp_path: Path) -> None:

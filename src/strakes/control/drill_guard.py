@@ -18,12 +18,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.base.files import open_own
+from strakes.base.files import open_own, remove_kept
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
 from strakes.control.drill_journal import announce, put_right_open
 from strakes.control.drill_undo import Undo
-from strakes.runs.store_files import store_error
 
 UNDO_LIMIT_S = 300.0
 _AGAIN_S = 5.0
@@ -43,23 +42,26 @@ class Promise:
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
+        self._tried = False
         try:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 self._copy = os.memfd_create("record")
                 os.write(self._copy, file.read())
                 # Closing an O_PATH descriptor asks no server. A child process closes all others before it starts.
                 self._journal = os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
+            self._guard = subprocess.Popen(
+                python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),
+                pass_fds=[self._copy, self._journal],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         except OSError as error:
-            raise store_error(error, self._path) from error
-        self._tried = False
-        self._guard = subprocess.Popen(
-            python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),
-            pass_fds=[self._copy, self._journal],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+            with suppress(OSError):
+                remove_kept(self._path)
+            what, why = "the process that undoes the fault cannot be started", error.strerror or ""
+            raise EnvironmentLacksError(what, where=error.filename or "", why=why) from error
 
     def caused(self) -> None:
         """Tell the guard process that the fault has begun."""

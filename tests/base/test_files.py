@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mounts import tmpfs_mounted
 from strakes.base.errors import BadInputError
 from strakes.base.files import read_below, read_whole, write_below, write_whole
 
@@ -70,6 +71,14 @@ def test_a_hard_link_and_a_mode_of_somebody_else_are_not_kept(theirs: Path, tmp_
         theirs / "page"
     ).stat().st_uid == 0
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[list[str]]()
+    with tmpfs_mounted() as place:
+        monkeypatch.setattr("os.fsync", lambda _file: seen.append(os.listdir(place)))
+        write_whole(place / "page", b"new")
+        assert (seen, os.listdir(place)) == ([[]], ["page"])
 
 
 def test_an_open_pipe_and_a_link_of_ours_are_written_through(tmp_path: Path) -> None:

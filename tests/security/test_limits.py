@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, wait_for
+from mounts import fill_up, tmpfs_mounted
+from strakes.base.files import replace_kept
 from strakes.base.processes import descendants_of, process_start, python_module
 from strakes.cli import main
 
@@ -75,6 +77,21 @@ def test_a_reached_limit_is_not_reported_as_a_bug(
     monkeypatch.setattr(main, "_invoke", fail)
     assert main.run(["runs"]) == 3
     assert "a resource limit of this machine or of this user is reached" in capsys.readouterr().err
+
+
+def test_a_full_directory_for_temporary_files_is_named_and_gets_no_empty_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tmpfs_mounted("64k") as small:
+        fill_up(small / "others")
+        monkeypatch.setattr("tempfile.tempdir", str(small))
+        for work, says in (
+            (lambda _: replace_kept(small / "x", bytes(9)), "a file cannot be written"),
+            (int, "[Errno 28]"),
+        ):
+            monkeypatch.setattr(main, "_invoke", work)
+            assert main.run(["runs"])
+            assert says in capsys.readouterr().err and os.listdir(small) == ["others"]
 
 
 def test_more_ranks_than_one_process_can_have_are_refused_before_any_starts(

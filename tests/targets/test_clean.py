@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mounts import bind_mounted, other_user
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets.clean import clean
 from strakes.targets.marker import MARKER_NAME, WATCH_S, Marker
 from strakes.targets.workspace import Workspace
@@ -54,7 +54,9 @@ def test_only_the_remains_of_a_killed_run_are_removed(tmp_path: Path, victim: Pa
     assert [(one.path, one.why) for one in report.ignored] == [(str(tmp_path / "strakes-notes"), "it has no marker")]
 
 
-def test_directories_of_others_do_not_use_up_the_open_files(tmp_path: Path) -> None:
+def test_directories_of_others_do_not_use_up_open_files_and_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     remains = killed_workspace(tmp_path)
     for number in range(300):
         (tmp_path / f"strakes-{number:06}").mkdir()
@@ -65,6 +67,9 @@ def test_directories_of_others_do_not_use_up_the_open_files(tmp_path: Path) -> N
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert report.removed == (str(remains),) and len(report.ignored) == 300
+    monkeypatch.setattr("strakes.targets.clean._MOST_NAMES", 299)
+    with pytest.raises(MeasurementError, match="cannot be searched"):
+        clean(tmp_path)
 
 
 def test_a_living_run_is_skipped_unless_forced(tmp_path: Path) -> None:
@@ -248,7 +253,7 @@ def test_a_user_cannot_remove_the_remains_of_roots_run_and_gets_the_reason(tmpfs
 
 def test_a_directory_killed_before_its_marker_is_removed_only_when_old_and_empty(tmp_path: Path) -> None:
     old = time.time() - 3600
-    names = {"strakes-20260101-000000-empty-0000": [], "strakes-20260101-000000-torn-0000": [MARKER_NAME]}
+    names = {"strakes-watch-0123abcd": [], "strakes-20260101-000000-torn-0000": [MARKER_NAME]}
     for name, files in {**names, "strakes-20260101-000000-full-0000": ["precious"], "strakes-notes": []}.items():
         (tmp_path / name).mkdir()
         for file in files:

@@ -479,14 +479,20 @@ def _replace(name: str, content: bytes, mode: int | None, directory: int) -> Non
 
 @contextmanager
 def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
-    name = f".strakes-{os.urandom(8).hex()}"
-    descriptor = os.open(name, _FRESH, 0o600, dir_fd=directory)
+    name, nameless = f".strakes-{os.urandom(8).hex()}", True
+    try:
+        # A killed process leaves no file that has no name yet.
+        descriptor = os.open(".", os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    except OSError:  # NFS and Lustre do not support it.
+        descriptor, nameless = os.open(name, _FRESH, 0o600, dir_fd=directory), False
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
+            if nameless:
+                os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=directory)
         yield name
     finally:
         with suppress(FileNotFoundError):

@@ -333,15 +333,16 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
     import tempfile
     import traceback
 
+    from strakes.base.files import create_kept
+
     system = f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}"
     lines = [system, f"arguments: {shown_command(arguments)}", *traceback.format_exception(error)]
     try:
-        handle, name = tempfile.mkstemp(prefix="strakes-", suffix=".log")
-        with os.fdopen(handle, "w", errors="backslashreplace") as file:
-            file.write(without_secrets("\n".join(lines)))
+        name = Path(tempfile.gettempdir()) / f"strakes-{os.urandom(4).hex()}.log"
+        create_kept(name, without_secrets("\n".join(lines)).encode(errors="backslashreplace"))
     except OSError as unwritable:
         return f"(it cannot be written: {unwritable})"
-    return name
+    return str(name)
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
@@ -373,6 +374,9 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        what, remedy = "a file cannot be written", "Free some space, or set TMPDIR to another directory."
+        return EnvironmentLacksError(what, where=f"{error.filename or ''}", why=error.strerror or "", remedy=remedy)
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:

@@ -20,7 +20,9 @@ from strakes.targets.workspace import holds_nothing, refuse_place_of_others, ref
 
 # Values of errno which prove that a name is not a workspace of this user. EMFILE, for example, proves nothing.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
-_OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
+_OWN_NAME = re.compile(WORKSPACE_PREFIX + rf"(\d{{8}}-\d{{6}}-.+|{WATCH_RUN}[0-9a-f]{{8}})")
+
+_MOST_NAMES = 100_000  # Maximum number of names with our prefix in memory, about 1,000 bytes each.
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,10 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 def _names_like_ours(directory: int, path: Path) -> list[str]:
     # The directory may have more names than fit into memory, so keep only matching ones.
     with os.scandir(directory) as entries:
-        names = sorted(entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
+        ours = (entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
+        names = sorted(islice(ours, _MOST_NAMES))
         if next(entries, None) is None:
             return names
-    why = f"the server lists more than {MOST_LISTED:,} names"
+    why = f"it has more than {MOST_LISTED:,} names, or more than {_MOST_NAMES:,} that begin with {WORKSPACE_PREFIX}"
     remedy = "Check its server, or give a directory with fewer files."
     raise MeasurementError("a directory cannot be searched for workspaces", where=str(path), why=why, remedy=remedy)

@@ -112,17 +112,20 @@ def test_a_python_that_another_user_could_have_planted_in_the_checkout_is_not_ru
 
 
 @pytest.mark.parametrize("owner", [0, OTHER])
-def test_the_set_up_keeps_temporary_files_where_others_cannot_replace_them(
+def test_the_set_up_uses_no_temporary_files_and_caches_that_others_can_replace(
     checkout: Checkout, tmp_path: Path, owner: int
 ) -> None:
     path, place = bare_path(tmp_path / "bin", "stat"), tmp_path / "temporary"
     place.mkdir()
     os.chown(place, owner, owner)
-    said = f'echo "${{TMPDIR-none}} no configuration of uv: $UV_NO_CONFIG" >>"{tmp_path}/seen"'
+    variables = ("TMPDIR", "UV_CACHE_DIR", "PIP_CONFIG_FILE")
+    words = " ".join(f"${{{name}-none}}" for name in variables)
+    said = f'echo "{words} $UV_NO_CONFIG ${{PIP_PYTHON-none}} $PIP_CERT" >>"{tmp_path}/seen"'
     (tmp_path / "bin" / "python3").write_text(f"#!/bin/bash\n{said}\nexit 1\n")
     (tmp_path / "bin" / "python3").chmod(0o755)
-    checkout.strakes(environment={"STRAKES_NO_INSTALL": "1", "PATH": path, "TMPDIR": str(place)})
-    assert (tmp_path / "seen").read_text() == f"{'none' if owner else place} no configuration of uv: 1\n"
+    environment = {"STRAKES_NO_INSTALL": "1", "PATH": path, "PIP_PYTHON": "/bin/false", "PIP_CERT": "/x"}
+    checkout.strakes(environment=environment | dict.fromkeys(variables, str(place)))
+    assert (tmp_path / "seen").read_text() == " ".join(["none" if owner else str(place)] * 3) + " 1 none /x\n"
     # The file was created with this mode, because there is no chmod on this PATH.
     assert (checkout.path / ".venv" / "bootstrap.lock").stat().st_mode & 0o777 == 0o600
 

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. tomllib needs memory in proportion to its square.
 _MOST_DOTS = 8
 
-_LARGEST = (1 << 64) - 1  # Seeds need 64 bits. TOML 1.0 requires only 63 bits and a sign.
+_MOST_BITS = 64  # Seeds need 64 bits. TOML 1.0 requires only 63 bits and a sign.
 
 # Tokens of TOML. Possessive quantifiers keep the matching time linear.
 _TOKEN = re.compile(
@@ -147,8 +147,8 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
         for each in _leaves(values):
             if isinstance(each, str) and "\0" in each:
                 raise ValueError("a string has a NUL byte, which file names and program arguments cannot contain")
-            if isinstance(each, int) and abs(each) > _LARGEST:
-                raise ValueError("a number has more than 64 bits")
+            if isinstance(each, int) and each.bit_length() > _MOST_BITS:
+                raise ValueError(f"a number has more than {_MOST_BITS} bits")
         return TomlFile(name, text, values)
     except (ValueError, RecursionError) as error:
         remedy = "Correct that line. Put text in quotes, and use a key only once in a table."

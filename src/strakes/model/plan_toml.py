@@ -8,12 +8,12 @@ from typing import Any
 
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.files import read_below
+from strakes.base.schemas import load_schema
 from strakes.base.toml_file import read_toml
 from strakes.base.units import parse_bytes, parse_seconds
 from strakes.model.plan import PLACEMENT, Plan, plan_from_json
 
 _MOST_HINT_BYTES = 1 << 20
-_MOST_PHASES = 1000  # Maximum number of phases, which limits the time to check an invalid plan.
 _TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
 _TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 
@@ -42,8 +42,8 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
         raise BadInputError(
             "the plan has no phase", where=str(path), remedy="Add a [[phase]] table, as in the plans in examples/."
         )
-    if len(phases) > _MOST_PHASES:
-        raise BadInputError("the plan has too many phases", where=str(path), why=f"more than {_MOST_PHASES} phases")
+    if len(phases) > (most := load_schema("plan")["properties"]["phases"]["maxItems"]):
+        raise BadInputError("the plan has too many phases", where=str(path), why=f"more than {most} phases")
     phases = [_with_hints(phase, path.parent) if isinstance(phase, Mapping) else phase for phase in phases]
     team = {key: document[key] for key in _TEAM_KEYS if key in document}
     body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}

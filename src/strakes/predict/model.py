@@ -28,7 +28,7 @@ _ROUNDING = 0.01
 BOUNDS = 4.0 ** np.arange(11)
 # Sharpness of the bend of a curve: 1 is Amdahl's law, infinity a corner. 1 or 3 changes forecast errors by about 1 %.
 _BEND = 2.0
-# Minimum probability that a component saturates first, for a report of this component.
+# Minimum probability that a component saturates first, for a report of this component: twice that of all others.
 SURE = 0.67
 
 

@@ -28,7 +28,7 @@ Status = Literal["running", "complete", "interrupted", "failed", "partial", "dam
 # Required fields of run.json and environment.json.
 _MANIFEST = {"id": str, "kind": str, "name": str, "target": str, "options": dict, "created": str, "status": str}
 _ENVIRONMENT = {"mount": dict, "engine": dict, "load_average": list, "cpus": int, "memory_bytes": int}
-# A record takes about 1 kB of memory. The longest run of our archive has 312 visits.
+# A record takes about 1,000 bytes of memory, so that this number takes 1 GB. The longest run in our archive has 312.
 _MOST_RECORDS = 1_000_000
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 

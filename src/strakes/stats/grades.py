@@ -27,7 +27,8 @@ from strakes.stats.contrasts import (
 Grade = Literal["sure", "likely", "alike", "undecided"]
 Values = Mapping[int, float]
 
-# Maximum posterior probability that a "likely" answer is wrong.
+# Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys have 24 likely answers; with half
+# of this probability 18, with twice as much 32 (bench/truth).
 LIKELY_ERROR = 0.07
 # Number of rounds before an interim analysis -> its error probability. If successive rounds have a correlation of
 # 0.5, the total error probability is up to a quarter higher.
@@ -39,8 +40,10 @@ GOOD_ENOUGH = 1.1
 ALIKE_WITHIN = (1.05, 1.1)
 # Posterior probability that the grade "alike" needs. In simulated surveys, 1% to 3% of these answers are wrong.
 ALIKE_PROBABILITY = 0.97
-# Confidence of the intervals behind the grade "alike", and of the intervals in reports.
+# Confidence of the intervals behind the grade "alike". With half of it, 0.8% instead of 0.3% of the sure and alike
+# answers of simulated surveys are wrong. With 0.85, 41% instead of 49% of the questions are answered (bench/truth).
 ALIKE_CONFIDENCE = 0.7
+# Confidence of the intervals in reports. Intervals of 95% are 1.2 times as wide (normal theory).
 INTERVAL_CONFIDENCE = 0.9
 # Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% takes 1.4 times as long.
 POWER = 0.8
@@ -222,6 +225,7 @@ class _Question:
 
 
 # Minimum probability that a chosen cheaper setting is good enough. Higher values favour expensive settings.
+# Simulated surveys find 81% of the planted differences, 77% with 0.8, and 80% with 0.95 (bench/truth).
 ENOUGH_PROBABILITY = 0.9
 # Maximum probability that another setting is more than 10% faster: for a "sure" answer, and for a "likely" one.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1

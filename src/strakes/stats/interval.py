@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# Reports show the range of most values if its ends differ by at least this factor.
+# Reports show the range of most values if its ends differ by at least this factor. Half of it would
+# show all ranges.
 FAR_APART = 2.0
 # Interpolated intervals are computed for this share of the allowed error. With 1, they have up to 1.2 times the
 # allowed error (measured for 4 to 30 values of ten distributions).

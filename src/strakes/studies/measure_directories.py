@@ -20,8 +20,6 @@ from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
 _NEVER_EMPTY = "stays"
-# Number of directories that are created in parallel. Each creation mostly waits for a server.
-_AT_ONCE = 4
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     else:
         calls.call("mkdir", str(directory))
     placed = {entry: wanted for entry, wanted in place.entries.items() if wanted.kind != "inherit"}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor() as pool:
         found = pool.map(lambda one: _make_placed(target, directory, *one), placed.items())
         given |= {entry: asdict(placement) for entry, placement in zip(placed, found, strict=True)}
     if others := [str(directory / entry) for entry in place.entries if entry not in placed]:

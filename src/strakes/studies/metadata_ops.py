@@ -24,8 +24,6 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED_FILES = 5000
-# Maximum number of rank counts in one figure of lines.
-_FEW_LEVELS = 2
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
     "dir-stat",
@@ -106,7 +104,7 @@ class MetadataOps(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         levels = results.levels("ranks")
-        shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
+        shown = dict.fromkeys((*levels[:1], *levels[-1:]))
         drawn = [
             _in_order(ngettext(*_LINES[directory], int(ranks)), results.where(directory=directory, ranks=ranks))
             for directory in ("unique", "shared")
@@ -122,7 +120,7 @@ class MetadataOps(Study):
         return [first, *self._over_scale(results)]
 
     def _over_scale(self, results: Results) -> list[Figure]:
-        if len(results.levels("ranks")) <= _FEW_LEVELS:
+        if len(results.levels("ranks")) <= 2:
             return []
         of_six = ((gettext(name), results.where(operation=name, directory="unique")) for name in SIX)
         return [

@@ -17,9 +17,9 @@ from strakes.targets.description import Description, Layout
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
 _TRANSFER = 64 * KIB
-# Tian et al. (2020): bytes per process, in calls of 64 KiB. The files have 4 stripes of 64 KiB.
+# Bytes per process, in calls of 64 KiB (Tian et al., 2020).
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
-_STRIPES = 4
+_STRIPES = 4  # Number of stripes of a file, of 64 KiB each (Tian et al., 2020).
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
 # Minimum speed-up per data target at which the targets, not the node, are the bottleneck.
 _NEARLY_SHARE = 0.9

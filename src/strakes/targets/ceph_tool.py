@@ -188,8 +188,6 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
 
 # Maximum number of object stores (OSDs) that are queried one by one. A query of a remote OSD takes half a second.
 MOST_ELSEWHERE = 32
-# Maximum number of simultaneous queries. Each of them is a process.
-_AT_ONCE = 8
 _TELL_S = 4.0
 
 
@@ -217,7 +215,7 @@ class Daemons:
                 return error
 
         names = list(daemons)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor() as pool:
             return dict(zip(names, pool.map(ask, names), strict=True))
 
     def _socket(self, daemon: str) -> str:

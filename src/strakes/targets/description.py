@@ -143,7 +143,7 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients that a message names.
+# Maximum number of evicted clients that a message names. The message grows in proportion, by up to 30 characters each.
 _MOST_NAMES = 10
 
 

@@ -21,16 +21,20 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-# The removal stops after this number of entries that cannot be removed.
+# The removal stops after this number of entries that cannot be removed. The list of them grows in proportion.
 _MOST_NAMED = 100
-# The removal stops after this number of passes without progress. A server may list removed names again.
+# The removal stops after this number of passes without progress, because a server may list removed names again. The
+# time until then is proportional.
 _MOST_IDLE_PASSES = 3
 # Maximum number of listed names that do not exist. A faulty server may list names without end.
+# On tmpfs, a million take seconds.
 _MOST_VANISHED = 1_000_000
 # Maximum number of names of subdirectories in memory, about 100 bytes each. Deeper levels have a smaller share.
 _MOST_INNER = 100_000
-_MOST_LEVELS = 10_000  # Plans have 17. A faulty server may nest directories without end.
-# Maximum number of names that a search reads. A million names take about a second.
+# Plans have 17 levels. A faulty server may nest directories without end. On tmpfs, this number of levels takes 1 s, and
+# twice as many take 3 s.
+_MOST_LEVELS = 10_000
+# Maximum number of names that a search reads. They take about 10 seconds; twice as many take twice as long.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

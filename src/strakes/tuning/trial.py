@@ -24,7 +24,8 @@ from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
 _NOT_SET = "not set"
-_MOST_LEVELS = 1000  # The model has a matrix of the levels of each factor.
+# The model has a square matrix of the levels of a factor, which takes 8 MB for this number.
+_MOST_LEVELS = 1000
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:

@@ -5,7 +5,8 @@ from typing import get_args
 import pytest
 
 from strakes.cli.failover_text import print_rehearsal
-from strakes.failover.rehearsal_room import NO_WAIT, Ending, RoomPart, Scene
+from strakes.failover.rehearsal_room import Ending, RoomPart, Scene
+from strakes.failover.times import NO_WAIT
 from strakes.failover.rehearse import Rehearsal
 
 ENDINGS = get_args(Ending)

@@ -182,6 +182,16 @@ def plain_id(identity: str) -> str:
     return re.sub(r":\d+$", "", identity)
 
 
+def _forget_dead_guests(document: Xml.Element, file: Path) -> None:
+    # Pacemaker erases the history of a guest node that has lost its host, and crm_simulate keeps it.
+    guests = document.iterfind("./revised_cluster_status/nodes/node[@id_as_resource][@online='false']")
+    if dead := {guest.get("name") for guest in guests}:
+        tree = Xml.parse(file)
+        for state in tree.findall("./status/node_state"):
+            state[:] = [] if state.get("uname") in dead else state
+        tree.write(file)
+
+
 def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
     places, guests = _Places(), _Guests()
     nodes = document.findall("./revised_cluster_status/nodes/node")

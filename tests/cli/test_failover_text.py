@@ -6,8 +6,8 @@ import pytest
 
 from strakes.cli.failover_text import print_rehearsal
 from strakes.failover.rehearsal_room import Ending, RoomPart, Scene
-from strakes.failover.times import NO_WAIT
 from strakes.failover.rehearse import Rehearsal
+from strakes.failover.times import NO_WAIT
 
 ENDINGS = get_args(Ending)
 

@@ -90,7 +90,7 @@ def test_a_language_given_after_the_command_is_refused_with_its_right_place(caps
 
 
 @pytest.mark.parametrize(
-    "words", ["--no-such-option", "survey", "survey . --budget soon", "survey . --confidence 2", "survey . --seed x"]
+    "words", ["--no-such-option", "survey", "survey . --budget 0", "survey . --confidence 2", "survey . --seed x"]
 )
 def test_wrong_usage_is_refused_with_status_2_and_refers_to_the_help(
     words: str, capsys: pytest.CaptureFixture[str]

@@ -12,7 +12,7 @@ import pytest
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.cli.main import _load, cli, run
-from strakes.cli.options import BYTES, MAX_SEED, OUTPUT, PATH, SECONDS, Directory, Output, Sampling, takes
+from strakes.cli.options import MAX_SEED, OUTPUT, PATH, Directory, Output, Sampling, takes
 from strakes.runs.impact import Impact
 from strakes.runs.launch import Launch
 from strakes.targets.command import Servers
@@ -45,18 +45,6 @@ def test_options_are_converted_to_typed_values(tmp_path: Path) -> None:
     given = parse("--budget", "90s", "--seed", "7", "-q", "--json", "-", "--html", str(tmp_path / "r.html"), "-n", "3")
     assert (given.budget_s, given.seed, given.quiet, given.launch) == (90.0, 7, True, Launch(ranks=3))
     assert (given.json, given.html) == (Output(None), Output(tmp_path / "r.html"))
-
-
-@pytest.mark.parametrize(
-    ("kind", "word"),
-    [
-        *((SECONDS, word) for word in ("soon", "0", "-1", "5 parsec", "")),
-        *((BYTES, word) for word in ("0", "many", "5XB")),
-    ],
-)
-def test_an_invalid_amount_is_refused(kind: click.ParamType[float], word: str) -> None:
-    with pytest.raises(click.BadParameter):
-        kind.convert(word, None, None)
 
 
 @pytest.mark.parametrize(

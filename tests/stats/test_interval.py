@@ -72,16 +72,6 @@ def test_the_interpolated_interval_lies_within_the_exact_one(values: list[float]
         )
 
 
-@given(samples, confidences, st.sampled_from([0.25, 2.0, 1024.0]))
-def test_scaling_the_values_scales_the_interval(values: list[float], confidence: float, factor: float) -> None:
-    interval, scaled = (
-        median_interval(values, confidence),
-        median_interval([factor * value for value in values], confidence),
-    )
-    if interval is not None:
-        assert scaled == Interval(factor * interval.low, factor * interval.high, confidence)
-
-
 @given(samples, confidences, st.randoms(use_true_random=False))
 def test_the_order_of_the_values_does_not_matter(
     values: list[float], confidence: float, shuffler: random.Random
@@ -102,11 +92,6 @@ def test_the_interval_of_times_is_the_reciprocal_of_the_interval_of_rates(
     )
     if of_rates is not None:
         assert of_seconds == Interval(1 / of_rates.high, 1 / of_rates.low, confidence)
-
-
-def test_equal_values_give_an_interval_of_no_width() -> None:
-    for make in (median_interval, interpolated_interval):
-        assert make([7.0] * 9, 0.9) == Interval(7.0, 7.0, 0.9)
 
 
 @pytest.mark.parametrize(

@@ -236,14 +236,6 @@ def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun
     assert compare_runs([a], [much_slower], margin=0.05, confidence=0.9).overall.verdict is Verdict.SLOWER
 
 
-def test_autocorrelated_values_do_not_count_as_independent() -> None:
-    # B has two levels, 80 and 120, and not 40 independent values.
-    a = [100.0 + value % 3 for value in range(40)]
-    b = [80.0 + value % 3 for value in range(21)] + [120.0 + value % 3 for value in range(19)]
-    (said,) = judge([between_runs(a, b)], 0.9, 0.05)
-    assert said.verdict is Verdict.INCONCLUSIVE
-
-
 def test_variation_within_a_run_widens_the_interval() -> None:
     steady = [100.0 + value % 3 for value in range(12)]
     wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # four levels

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -99,22 +99,29 @@ def freezer() -> Iterator[Path]:
             time.sleep(0.01)
 
 
-def test_a_child_that_cannot_be_killed_is_left_to_itself(freezer: Path, tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
+def run_and_then(act: Callable[[str], None], error: type[BaseException], limit_s: float, pid_file: Path) -> int:
+    """Run a command, and call ``act`` with its pid in a thread. Require ``error``, and return the pid."""
 
-    def freeze() -> None:
+    def wait_and_act() -> None:
         wait_for(lambda: pid_file.exists() and pid_file.read_text())
-        (freezer / "cgroup.procs").write_text(pid_file.read_text())
-        (freezer / "freezer.state").write_text("FROZEN")
+        act(pid_file.read_text())
 
-    thread = threading.Thread(target=freeze)
+    thread = threading.Thread(target=wait_and_act)
     thread.start()
     try:
-        with pytest.raises(CommandTimeout):
-            run(["sh", "-c", f"echo $$ > {pid_file}; exec sleep 60"], 1.0)
+        with pytest.raises(error):
+            run(["sh", "-c", f"echo $$ > {pid_file}; exec sleep 60"], limit_s)
     finally:
         thread.join()
-    pid = int(pid_file.read_text())
+    return int(pid_file.read_text())
+
+
+def test_a_child_that_cannot_be_killed_is_left_to_itself(freezer: Path, tmp_path: Path) -> None:
+    def freeze(pid: str) -> None:
+        (freezer / "cgroup.procs").write_text(pid)
+        (freezer / "freezer.state").write_text("FROZEN")
+
+    pid = run_and_then(freeze, CommandTimeout, 1.0, tmp_path / "pid")
     assert not _gone(pid)
     # When it is thawed and dies, a later command reaps it.
     (freezer / "freezer.state").write_text("THAWED")
@@ -123,20 +130,7 @@ def test_a_child_that_cannot_be_killed_is_left_to_itself(freezer: Path, tmp_path
 
 
 def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-
-    def interrupt() -> None:
-        wait_for(lambda: pid_file.exists() and pid_file.read_text())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run(["sh", "-c", f"echo $$ > {pid_file}; exec sleep 60"], 30)
-    finally:
-        thread.join()
-    assert _gone(int(pid_file.read_text()))
+    assert _gone(run_and_then(lambda _: os.kill(os.getpid(), signal.SIGINT), KeyboardInterrupt, 30, tmp_path / "pid"))
 
 
 def test_servers_quote_for_a_remote_shell_only() -> None:

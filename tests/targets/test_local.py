@@ -47,12 +47,6 @@ class TestXfs(TargetConformance):
             assert detect(place).facts(workspace.path).direct_io is True
 
 
-class TestTmpfsControl(OnMount):
-    @pytest.fixture
-    def mounted(self, tmpfs: Path) -> Path:
-        return tmpfs
-
-
 class TestXfsControl(OnMount):
     @pytest.fixture
     def mounted(self, xfs: Path) -> Path:

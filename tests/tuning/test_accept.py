@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -193,20 +192,6 @@ def test_a_rate_passes_if_its_interval_lies_above_the_need(answer: Answering) ->
     assert answer(Need("n", "bandwidth", 500.0 * MIB, operation="read"), Stream()).verdict == PASS
 
 
-def test_the_s3_example_is_read_completely() -> None:
-    title, needs = needs_from_toml(ROOT / "examples" / "needs-s3.toml")
-    assert "S3" in title
-    assert {need.kind for need in needs} == {
-        "files",
-        "bytes",
-        "files-per-hour",
-        "clients",
-        "bandwidth",
-        "operations-per-s",
-    }
-    assert next(need for need in needs if need.kind == "files").at_least == 2e9
-
-
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -232,20 +217,6 @@ def test_an_invalid_need_is_refused_and_named(tmp_path: Path, text: str, fault: 
     with pytest.raises(BadInputError) as caught:
         needs_from_toml(file)
     assert fault in str(caught.value.what)
-
-
-def test_the_command_answers_every_need(strakes: StrakesRunner, tmp_path: Path) -> None:
-    needs = tmp_path / "needs.toml"
-    needs.write_text(
-        "[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n[[need]]\nkind = 'operations-per-s'\noperation = "
-        "'file-create'\nat_least = 1"
-    )
-    done = strakes("accept", needs, tmp_path, "--budget", "3s", "--json", "-", "--quiet")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert [answer["verdict"] for answer in document["answers"]] == ["PASS", "PASS"] or document["answers"][1][
-        "found"
-    ].endswith("too few for an interval")
 
 
 def test_verdicts_are_printed_and_stored_although_other_files_cannot_be_written(

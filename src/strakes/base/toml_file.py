@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.file_kinds import TOML_KINDS, kind_of, refuse_other_kind
 from strakes.base.files import read_regular
 from strakes.base.schemas import example_names, shipped
@@ -52,6 +52,16 @@ class TomlFile:
     def error(self, keys: Keys, what: str, *, why: str = "", remedy: str = "") -> BadInputError:
         """Return an error about the value at ``keys``. It names the file and the line."""
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
+
+    def tables(self, key: str, known: Collection[str], lacking: str, remedy: str) -> list[Any]:
+        """Return the tables called ``key``. Raises BadInputError for an unknown key and without a table."""
+        if unknown := sorted(set(self.values) - set(known)):
+            remedy = did_you_mean(unknown[0], known)
+            raise BadInputError(f"unknown key {unknown[0]!r}", where=self.name, remedy=remedy)
+        tables = self.values.get(key)
+        if not isinstance(tables, list) or not tables:
+            raise BadInputError(lacking, where=self.name, remedy=remedy)
+        return tables
 
     def line(self, keys: Keys) -> int:
         """Return the line number of the value at ``keys``, or that of the table around it.

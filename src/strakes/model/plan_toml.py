@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from strakes.base.errors import BadInputError, did_you_mean
+from strakes.base.errors import BadInputError
 from strakes.base.files import read_below
 from strakes.base.schemas import load_schema
 from strakes.base.toml_file import read_toml
@@ -32,16 +32,9 @@ def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
     ...     plan_from_toml(file, seed=1)[1].ranks
     2
     """
-    document = read_toml(path, "the plan", "phase").values
-    unknown = sorted(set(document) - set(_TOP_KEYS))
-    if unknown:
-        remedy = did_you_mean(unknown[0], _TOP_KEYS)
-        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=remedy)
-    phases = document.get("phase", [])
-    if not isinstance(phases, list) or not phases:
-        raise BadInputError(
-            "the plan has no phase", where=str(path), remedy="Add a [[phase]] table, as in the plans in examples/."
-        )
+    file = read_toml(path, "the plan", "phase")
+    remedy = "Add a [[phase]] table, as in the plans in examples/."
+    phases, document = file.tables("phase", _TOP_KEYS, "the plan has no phase", remedy), file.values
     if len(phases) > (most := load_schema("plan")["properties"]["phases"]["maxItems"]):
         raise BadInputError("the plan has too many phases", where=str(path), why=f"more than {most} phases")
     phases = [_with_hints(phase, path.parent) if isinstance(phase, Mapping) else phase for phase in phases]

@@ -30,7 +30,6 @@ _STUDIES: Mapping[str, str] = {
     "operations-per-s": "metadata-ops",
 }
 _BANDWIDTH = ("read", "write")
-_TOP_KEYS = ("title", "need")
 
 
 @dataclass(frozen=True)
@@ -55,17 +54,11 @@ def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
 
     Raises BadInputError that names the file, the requirement and the invalid key.
     """
-    document = read_toml(path, "the list of needs", "need").values
-    unknown = sorted(set(document) - set(_TOP_KEYS))
-    if unknown:
-        remedy = did_you_mean(unknown[0], _TOP_KEYS)
-        raise BadInputError(f"unknown key {unknown[0]!r}", where=str(path), remedy=remedy)
-    entries = document.get("need", [])
-    if not isinstance(entries, list) or not entries:
-        remedy = "Add at least one [[need]] table; examples/needs-s3.toml has some."
-        raise BadInputError("the file has no [[need]] table", where=str(path), remedy=remedy)
+    file = read_toml(path, "the list of needs", "need")
+    remedy = "Add at least one [[need]] table; examples/needs-s3.toml has some."
+    entries = file.tables("need", ("title", "need"), "the file has no [[need]] table", remedy)
     needs = tuple(_need(entry, f"{path}: need {number}") for number, entry in enumerate(entries, start=1))
-    return str(document.get("title", path.stem)), needs
+    return str(file.values.get("title", path.stem)), needs
 
 
 def _need(entry: Any, where: str) -> Need:

@@ -24,8 +24,7 @@ from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
 _NOT_SET = "not set"
-# The model has a square matrix of the levels of a factor, which takes 8 MB for this number.
-_MOST_LEVELS = 1000
+_MOST_LEVELS = 1000  # The model has a square matrix of the levels of a factor: 8 MB for this number.
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:

@@ -57,7 +57,10 @@ def offers(app: App, able: Abilities) -> SearchSpace:
     moving = [phase for phase in app.phases if phase.files != "same"]
     if moving:
         factors += _files_and_writers(app, moving, able.ranks)
-        factors.append(_interfaces(app, able))
+        # Of MPI-IO and libraries above it, users can only request O_DIRECT; the library chooses all else.
+        suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
+        names = tuple(name for name in suitable if name in able.interfaces)
+        factors.append(Factor(INTERFACE, names, POSIX, ordered=False))
         constraints += _between(able.ranks, {factor.name for factor in factors})
     if any(phase.files == "same" for phase in app.phases):
         factors.append(Factor(READERS, _powers(able.ranks), able.ranks))
@@ -93,12 +96,6 @@ def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list
     if len(writers) > 1:
         factors.append(Factor(WRITERS, tuple(writers), 1 if gathered else ranks))
     return factors
-
-
-def _interfaces(app: App, able: Abilities) -> Factor:
-    # Of MPI-IO and libraries above it, users can only request O_DIRECT; the library chooses all else.
-    suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
-    return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
 
 
 def _between(ranks: int, names: set[str]) -> list[Constraint]:

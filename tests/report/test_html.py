@@ -15,11 +15,12 @@ from report.example import example_portrait
 from report.golden import assert_golden
 from strakes.model.portrait import Portrait
 from strakes.report.answer_text import answer_lines
-from strakes.report.html import plotly_bundle, render_html
+from strakes.report.html import PLOTLY, render_html, resource
 from strakes.report.summary import render_summary
 
 FIVE_MB = 5_000_000
 PLACEHOLDER = "/* plotly */"
+BUNDLE = resource("vendor", PLOTLY)
 
 
 class Page(HTMLParser):
@@ -61,11 +62,11 @@ def report() -> str:
 
 @pytest.fixture(scope="module")
 def page(report: str) -> Page:
-    return Page(report.replace(plotly_bundle(), PLACEHOLDER))
+    return Page(report.replace(BUNDLE, PLACEHOLDER))
 
 
 def test_the_report_matches_its_golden_file(report: str) -> None:
-    assert_golden("report.html", report.replace(plotly_bundle(), PLACEHOLDER))
+    assert_golden("report.html", report.replace(BUNDLE, PLACEHOLDER))
 
 
 def test_the_report_is_small_and_refers_to_nothing_outside_itself(report: str, page: Page) -> None:
@@ -125,7 +126,7 @@ def test_hostile_text_in_every_place_stays_text() -> None:
         ),
     )
     report = render_html(hostile)
-    rest = report.replace(plotly_bundle(), PLACEHOLDER)
+    rest = report.replace(BUNDLE, PLACEHOLDER)
     assert len(Page(rest).scripts) == 3
     assert "<script>alert" not in rest
     assert "<img" not in rest
@@ -154,7 +155,7 @@ def test_the_report_and_the_summary_of_an_incomplete_run_say_so(status: str) -> 
 
 def test_an_empty_portrait_gives_a_report_and_a_summary() -> None:
     empty = Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())
-    text = Page(render_html(empty).replace(plotly_bundle(), PLACEHOLDER)).text
+    text = Page(render_html(empty).replace(BUNDLE, PLACEHOLDER)).text
     assert "Nothing was measured." in text and "This run asked no question." in text
     summary = render_summary(empty, width=80, colour=False)
     assert "nothing was measured" in summary and "How to use it" not in summary
@@ -162,9 +163,9 @@ def test_an_empty_portrait_gives_a_report_and_a_summary() -> None:
 
 def test_the_vendored_library_has_its_licence_and_ends_no_script() -> None:
     assert "MIT" in (files("strakes.report") / "vendor" / "LICENSE").read_text(encoding="utf-8")
-    assert "v4.1.1" in plotly_bundle()[:200]
+    assert "v4.1.1" in BUNDLE[:200]
     # These texts would end or confuse the script element that embeds the library.
-    assert not re.search(r"</script|<!--|\r", plotly_bundle(), flags=re.IGNORECASE)
+    assert not re.search(r"</script|<!--|\r", BUNDLE, flags=re.IGNORECASE)
 
 
 def test_the_warnings_of_a_headline_figure_are_numbered_in_their_order() -> None:

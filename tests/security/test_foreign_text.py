@@ -36,7 +36,7 @@ from strakes.control.knob_place import KnobPlace
 from strakes.interop.export_rows import to_csv
 from strakes.interop.formats import read_file
 from strakes.interop.importing import keep
-from strakes.report.html import plotly_bundle, render_html
+from strakes.report.html import PLOTLY, render_html, resource
 from strakes.runs.store import Store
 from strakes.runs.store_files import replace_text
 from strakes.runs.watchdog import advice
@@ -94,7 +94,7 @@ def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet
         assert not any(cell.startswith(("=", "+", "@", "\t", "\r")) for cell in row)
     said = CliRunner().invoke(cli, ["runs"]).output
     assert all(line.isprintable() for line in said.splitlines()) and os.fsencode(said)
-    page = render_html(build_portrait(stored)).replace(plotly_bundle(), "")
+    page = render_html(build_portrait(stored)).replace(resource("vendor", PLOTLY), "")
     assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
     assert r"\x1b" in page and r"\u202e" in page
 

@@ -88,13 +88,13 @@ def command(
         raise BadInputError(f"--knob cannot be used with {other}", remedy=remedy)
     visit = None
     if study.interrupts_service:
-        from strakes.control.drill_run import DrillVisit
+        from strakes.control.drill_run import drill_visit
         from strakes.studies.recovery import TIMING
 
         fault.make(directory, sampling.servers, _USUAL_FAULT)
         fault.require_consent(directory)
         make = partial(fault.make, servers=sampling.servers, usual=_USUAL_FAULT)
-        visit = DrillVisit(make, TIMING, default_root(), sampling.servers)
+        visit = drill_visit(make, TIMING, default_root(), sampling.servers)
     elif fault != FaultOptions():
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
     varied: Study = study if against is None else Pair(study)

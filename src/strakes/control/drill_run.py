@@ -427,24 +427,20 @@ def _nothing(result: PlanResult) -> MeasurementError:
     return MeasurementError(what, where=first.where, why=f"{first.what}: {first.why}", remedy=first.remedy)
 
 
-class DrillVisit:
-    """Function object that runs a drill for one combination of settings in a study.
+def drill_visit(
+    make_fault: Callable[[Path], Fault], timing: Timing, root: Path, servers: Servers | None = None
+) -> Callable[[Engine, Plan, Path, str, float], PlanResult]:
+    """Return a function that runs a drill for one combination of settings in a study.
 
-    ``make_fault``: returns a new fault for a directory. ``root``: directory of the store.
+    It raises MeasurementError if a client or a server did not recover. ``make_fault``: returns a new fault for a
+    directory. ``root``: directory of the store.
     """
 
-    def __init__(
-        self, make_fault: Callable[[Path], Fault], timing: Timing, root: Path, servers: Servers | None = None
-    ) -> None:
-        self._make_fault, self._timing, self._root, self._servers = make_fault, timing, root, servers
-
-    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
-        """Run one drill. Raises MeasurementError if a client or a server did not recover."""
-        fault = self._make_fault(workspace)
+    def visit(engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
+        fault = make_fault(workspace)
         fault.level()
-        timing, root = self._timing, self._root
         result, outcome = perform(
-            engine, plan, workspace, name, limit_s, timing, fault, root, lambda _text: None, self._servers
+            engine, plan, workspace, name, limit_s, timing, fault, root, lambda _text: None, servers
         )
         left = sweep(workspace, name)
         if outcome.lacking:
@@ -452,6 +448,8 @@ class DrillVisit:
             raise MeasurementError(what, where=str(workspace.parent), why=outcome.lacking)
         samples = tuple(_with_figures(sample, outcome) if sample.name == WATCH else sample for sample in result.samples)
         return replace(result, samples=samples, cleaned=not left, left=left)
+
+    return visit
 
 
 def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:

@@ -100,7 +100,7 @@ class PacemakerFault(OneCommand):
         if "{resource}" in self.cause:
             _require("--resource", ask.resource, self.before.resources)
         self._strike, undo = (
-            self._words(*(word.format(node=ask.node, resource=ask.resource) for word in text.split()))
+            (*self._via, *(word.format(node=ask.node, resource=ask.resource) for word in text.split()))
             for text in (self.cause, self.remedy)
         )
         self.undo = RunCommand(undo)
@@ -122,7 +122,7 @@ class PacemakerFault(OneCommand):
                 silent, self._last = False, now
 
     def require_serves(self, directory: Path) -> None:
-        words = self._words("cibadmin", "--query")
+        words = (*self._via, "cibadmin", "--query")
         cib = Cib(self._run(words).stdout, shown_command(words))
         mount = mount_of(directory)
         if is_served(cib, mount):
@@ -139,11 +139,8 @@ class PacemakerFault(OneCommand):
         away = self._look().unlike(self.before)
         return f"in another state than before the drill: {', '.join(away)}" if away else ""
 
-    def _words(self, *argv: str) -> tuple[str, ...]:
-        return (*self._via, *argv)
-
     def _look(self) -> View:
-        words = self._words("crm_mon", "--one-shot", "--output-as=xml")
+        words = (*self._via, "crm_mon", "--one-shot", "--output-as=xml")
         done = self._run(words)
         try:
             if done.status == 0:

@@ -76,7 +76,9 @@ def answer_text(answer: Answer) -> str:
 
 def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
-    options = _sorted([answer.chosen, *(one.option for one in answer.others)])
+    options = [answer.chosen, *(one.option for one in answer.others)]
+    with suppress(BadInputError):  # Only numbers and sizes can be sorted.
+        options = sorted(options, key=parse_bytes)
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
@@ -101,12 +103,6 @@ def _text(answer: Answer) -> str:
     share, gain, others = percent((answer.within or 1.0) - 1), percent(GOOD_ENOUGH - 1), _others(answer, options)
     shown |= {"share": share, "gain": gain, "others": others, "options": gettext(", ").join(options)}
     return gettext(message, finding=answer.alike, **shown)
-
-
-def _sorted(options: Sequence[str]) -> list[str]:
-    with suppress(BadInputError):  # Only numbers and sizes can be sorted.
-        return sorted(options, key=parse_bytes)
-    return list(options)
 
 
 def _others(answer: Answer, options: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def render_html(portrait: Portrait) -> str:
     parts = sections(portrait)
     settled = [one for one in portrait.findings if one.verdict in ("measured", "holds", "does-not")]
     cited = {reference.source for figure in portrait.figures for reference in figure.references}
-    page = _resource("templates", "page.js")
+    page, plotly = resource("templates", "page.js"), resource("vendor", PLOTLY)
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
     headlines = headlines_of(portrait)
     titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
@@ -66,11 +66,11 @@ def render_html(portrait: Portrait) -> str:
         sources=[(name, gettext(source.paper)) for name, source in SOURCES.items() if name in cited],
         environment={gettext(name): list(flat_facts(group)) for name, group in facts.items() if group},
         reproduce=portrait.reproduce,
-        plotly=plotly_bundle(),
+        plotly=plotly,
         page=page,
         drawings=_drawings(parts),
-        policy=_policy((plotly_bundle(), page)),
-        licence=_resource("vendor", "LICENSE"),
+        policy=_policy((plotly, page)),
+        licence=resource("vendor", "LICENSE"),
     )
 
 
@@ -88,12 +88,6 @@ def published(portrait: Portrait) -> dict[str, object]:
         "statements": statements(portrait, source.name),
         "left_out": source.left_out(against="against" in portrait.target),
     }
-
-
-@cache
-def plotly_bundle() -> str:
-    """Return the JavaScript library plotly as text. Every report contains it."""
-    return _resource("vendor", PLOTLY)
 
 
 def _drawings(parts: Sequence[Section]) -> str:
@@ -122,7 +116,7 @@ def _policy(scripts: Iterable[str]) -> str:
 
 def render_page(template: str, **values: object) -> str:
     """Return a page from a template, with the common style sheet, in the current language."""
-    style, locale = _resource("templates", "report.css"), _LOCALES[current()]
+    style, locale = resource("templates", "report.css"), _LOCALES[current()]
     return environment(_visible).get_template(template).render(style=style, locale=locale, **values)
 
 
@@ -132,7 +126,7 @@ def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Env
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(lambda name: _resource("templates", name)),
+        loader=FunctionLoader(lambda name: resource("templates", name)),
         autoescape=autoescape,
         finalize=escape,
         undefined=StrictUndefined,
@@ -146,5 +140,7 @@ def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Env
     return environment
 
 
-def _resource(*names: str) -> str:
+@cache
+def resource(*names: str) -> str:
+    """Return the text of a file of this package, such as the JavaScript library plotly."""
     return files("strakes.report").joinpath(*names).read_text(encoding="utf-8")

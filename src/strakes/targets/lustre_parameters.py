@@ -45,13 +45,8 @@ MD_COUNTERS = {
 LLITE_COUNTERS = {"readdir" if own == "readpage" else own: name for own, name in MD_COUNTERS.items()}
 # Lustre's counter -> common name, for clients. The counter "create" is unusable: it lacks regular files.
 MDC_COUNTERS = {
-    "close": "md.close",
-    "getattr": "md.getattr",
-    "setattr": "md.setattr",
-    "unlink": "md.unlink",
-    "link": "md.link",
-    "rename": "md.rename",
-    "read_page": "md.readdir",
+    own: MD_COUNTERS[own.replace("_", "")]
+    for own in ("close", "getattr", "setattr", "unlink", "link", "rename", "read_page")
 }
 
 

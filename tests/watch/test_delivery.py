@@ -82,7 +82,7 @@ def test_a_planted_finding_arrives_at_alertmanager_by_the_rules(tmp_path: Path) 
     (tmp_path / "am.yml").write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
     told = list[WatchEvent]()
     live = LiveWatch([], [FullDisk()], Ring(tmp_path / "store"), AlertSender(), say=told.append)
-    port = serve(live.metrics, "127.0.0.1", 0)
+    port = serve(live.metrics, "127.0.0.1", 0, print)
     (tmp_path / "p.yml").write_text(
         "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
         f"scrape_configs: [{{job_name: strakes-watch, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}]\n"
@@ -123,8 +123,15 @@ def test_a_planted_finding_arrives_at_alertmanager_by_the_rules(tmp_path: Path) 
             assert asked(f"http://127.0.0.1:{own}/api/v1/query?query={query}")["status"] == "success", question
 
 
-def test_silent_connections_do_not_block_a_scrape(capfd: pytest.CaptureFixture[str]) -> None:
-    port = serve(Metrics(), "127.0.0.1", 0)
+def test_a_used_port_and_silent_connections_do_not_block_a_scrape(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("strakes.watch.metrics._AGAIN_S", 0.01)
+    said = list[str]()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = serve(Metrics(), "127.0.0.1", other.getsockname()[1], said.append)
+    assert said == [f"another process uses port {port}: metrics are served when it is free"]
+    wait_for(lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read(), Path("/dev/null"))
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
         assert answer.status == 200
@@ -143,7 +150,7 @@ def test_silent_connections_do_not_block_a_scrape(capfd: pytest.CaptureFixture[s
     "request_text", [b"GET /" + b"a" * 100_000, b"GET /metrics HTTP/1.1\r\n" + b"x: y\r\n" * 1000, b"\0" * 1000]
 )
 def test_an_invalid_request_prints_nothing(capfd: pytest.CaptureFixture[str], request_text: bytes) -> None:
-    port = serve(Metrics(), "127.0.0.1", 0)
+    port = serve(Metrics(), "127.0.0.1", 0, print)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(request_text + b"\r\n\r\n")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -155,7 +162,7 @@ def test_an_invalid_request_prints_nothing(capfd: pytest.CaptureFixture[str], re
 
 def scraped(now: Mapping[str, Mapping[Any, float]]) -> str:
     metrics = Metrics()
-    port = serve(metrics, "127.0.0.1", 0)
+    port = serve(metrics, "127.0.0.1", 0, print)
     metrics.now = now
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
         return str(answer.read().decode())

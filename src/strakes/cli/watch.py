@@ -144,7 +144,7 @@ def run_command(
         address, port = metrics
         where = f"[{address}]" if ":" in address else address
         try:
-            say(f"metrics: http://{where}:{serve(shown, address, port)}/metrics")
+            say(f"metrics: http://{where}:{serve(shown, address, port, remark)}/metrics")
         except (OSError, OverflowError, UnicodeError) as error:
             remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
             why = (isinstance(error, OSError) and error.strerror) or str(error)

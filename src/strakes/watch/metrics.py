@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from socketserver import ThreadingMixIn
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 # Maximum number of series in total and in one metric family. The size of a scrape grows in proportion.
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
+_AGAIN_S = 5.0
 _MOST_CONNECTIONS = 16  # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
 
 
@@ -80,17 +83,37 @@ class Metrics:
         )
 
 
-def serve(metrics: Metrics, address: str, port: int) -> int:
-    """Answer scrapes in a thread, and return the port. Raises OSError if the address cannot be used."""
+def serve(metrics: Metrics, address: str, port: int, say: Callable[[str], None]) -> int:
+    """Answer scrapes in a thread, and return the port. Raises OSError if the address cannot be used.
+
+    While another process uses the port, say so once, and try again.
+    """
     from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 
     registry = CollectorRegistry()
     registry.register(metrics)
     ProcessCollector(registry=registry)
     _Server.address_family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-    server = make_server(address, port, make_wsgi_app(registry), _Server, _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return int(server.server_port)
+
+    def start() -> WSGIServer:
+        return make_server(address, port, make_wsgi_app(registry), _Server, _Handler)
+
+    def work(server: WSGIServer | None) -> None:
+        while server is None:
+            time.sleep(_AGAIN_S)
+            with suppress(OSError):
+                server = start()
+        server.serve_forever()
+
+    server = None
+    try:
+        server = start()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        say(f"another process uses port {port}: metrics are served when it is free")
+    threading.Thread(target=work, args=(server,), daemon=True).start()
+    return int(server.server_port) if server else port
 
 
 class _Handler(WSGIRequestHandler):

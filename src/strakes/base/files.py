@@ -25,6 +25,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_MODE = 0o1300  # Mode of a directory that was made a moment ago. No other directory has it.
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
 # Directories that are used by descriptor, because their names can be given to others. The last one of a path counts.
@@ -104,14 +105,18 @@ def make_directory(path: Path) -> None:
 def make_new_directory(path: Path) -> int:
     """Create a directory with mode 0700, and return its descriptor. Raises OSError, also if the directory exists."""
     with _directory(path.parent) as parent:
-        os.mkdir(path.name, 0o700, dir_fd=parent)
+        os.mkdir(path.name, _NEW_MODE, dir_fd=parent)
         _sync(parent)
-        with closing(os.open(path.name, _DIRECTORY, dir_fd=parent)) as made:
-            # The owner of the parent directory can give the name to another directory.
-            free = os.fstat(made).st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if free or os.listdir(made) or owner_of(made) not in (0, os.geteuid()):
-                raise PlantedFileError("another directory has taken the place of the new one", path)
-            return os.dup(made)
+        with closing(os.open(path.name, _STEP, dir_fd=parent)) as made:
+            # The owner of the parent directory can give the name to another directory, even one of this user.
+            if os.fstat(made).st_mode & 0o1777 == _NEW_MODE and owner_of(made) in (0, os.geteuid()):
+                os.chmod(f"/proc/self/fd/{made}", 0o700)
+            else:  # Some file systems keep no modes.
+                try:
+                    _require_guarded(parent, (0, os.geteuid()))
+                except PlantedFileError as error:
+                    raise PlantedFileError("another directory has taken the place of the new one", path) from error
+            return os.open(".", _DIRECTORY, dir_fd=made)
 
 
 @contextmanager

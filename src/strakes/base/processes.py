@@ -76,8 +76,7 @@ def secure_environment() -> None:
 
 def _is_own_directory(path: str, *, sticky: bool = False) -> bool:
     with suppress(OSError), closing(open_directory(Path(path), guarded=True)) as directory:
-        mode = os.fstat(directory).st_mode
-        return os.path.isabs(path) and (sticky or not mode & (stat.S_IWGRP | stat.S_IWOTH))
+        return os.path.isabs(path) and (sticky or not os.fstat(directory).st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     return False
 
 

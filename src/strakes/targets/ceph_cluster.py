@@ -62,8 +62,7 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
     targets = []
     for rank, daemon in ranks_of(mdsmap).items():
         server = f"mds.{daemon['name']}" if daemon else ""
-        state = _state_of_rank(mdsmap, rank, daemon)
-        targets.append(MetadataTarget(target_name(mdsmap, rank), rank, server, state))
+        targets.append(MetadataTarget(target_name(mdsmap, rank), rank, server, _state_of_rank(mdsmap, rank, daemon)))
     return tuple(targets)
 
 

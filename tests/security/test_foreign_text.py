@@ -155,7 +155,7 @@ def test_the_log_of_a_bug_has_no_secret_of_an_address(
 COMMANDS = [
     "curl 'https://me:hidden@host/hidden?token=hidden' -H Authorization:hidden",
     "sshpass -p hidden ssh -p 22 host; sshpass -phidden ssh host; mysql -p 'hid den'",
-    "tool --password hidden --token=hidden --secret 'hid den' --passwd=hidden",
+    "setenv A_TOKEN hidden; set -x A_TOKEN hidden; tool --password hidden --token=hidden --secret 'hid den'",
     "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' PW=hidden DB_PW='hid den' ssh host",
     "mpiexec -genv A_TOKEN hidden --auth-token hidden --passphrase 'hid den' --pass hidden -password hidden --apikey hidden",
     "elbencho --s3key hidden --s3secret hidden --s3sessiontoken 'hid den' //me:hidden@srv/share me:hidden@srv:/share",

@@ -48,7 +48,7 @@ _SECRET = re.compile(
     (?:(?:api|access|s3|secret|private)key|pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
     |bearer|otp|2fa|(?:key|pwd)(?=["']?\s+(?:=\s+)?+(?!-|["']?[/~.]|\d{1,5}(?!\S))))["']?\s+(?:=\s+)?+
     |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
-    |-g?env\s+\w{0,200}(?:$SECRET)\w{0,200}\s+)|\bsshpass\s+-p\s*
+    |-g?env\s+\w{0,200}(?:$SECRET)\w{0,200}\s+)|\bsshpass\s+-p\s*|\bset(?:env|\s-\w{1,9})\s+\w{0,200}(?:$SECRET)\w{0,200}\s+
     |(?<![\w-])(?:-U\s*|(?:--)?user(?:name)?[=\s]\s*)['"]?[^\s%,:'"]{1,200}%(?=[^\s,])
     |["'][\w.-]{0,200}(?:password|passwd|token|secret|api[_-]?key)[\w.-]{0,200}["']\s?:\s?
     |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?(?!\.{3}(?!\w))$WORD

@@ -32,7 +32,7 @@ _TRANSFERS_OF_A_RANK_TIMES = 4
 
 @dataclass
 class Landscape:
-    """Values of each setting by block, in B/s. ``full``: for searches. ``held``: held-out, to judge settings."""
+    """Rates with each setting by block, in B/s. ``full``: for searches. ``held``: held out, to judge settings."""
 
     grid: str
     full: list[dict[int, float]]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# Devices are idle after this many seconds without a request. Servers that delete in the background pause for less.
+# Devices are idle after this many seconds without a request. Servers that delete in the background make shorter pauses.
 _QUIET_S = 0.12
 _LOOK_S = 0.03
 # Maximum time to wait, in seconds: some servers are never idle.

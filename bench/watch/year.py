@@ -167,7 +167,7 @@ def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> d
             if begun_s <= told_s <= begun_s + _WITHIN_S[plant.kind] and since_s >= begun_s - _NEAR_S:
                 found.append((told_s - begun_s, change.low <= plant.ratio <= change.high))
             elif not any(abs(float(one.times[each.since]) - since_s) <= _NEAR_S for each in own):
-                # A late alarm with the right date is not a false alarm.
+                # An alarm that is late, but dates the change correctly, is not false.
                 false += not (abs(since_s - begun_s) <= _NEAR_S and told_s >= begun_s)
         delays = tuple(delay_s for delay_s, _ in found[:1])
         scores[plant.kind, plant.ratio] += Score(1, delays, false, sum(held for _, held in found[:1]))

@@ -15,7 +15,7 @@ from strakes.base.files import read_regular
 from strakes.base.schemas import example_names, shipped
 
 _MOST_BYTES = 1 << 20
-# Maximum number of dots in a key. tomllib needs memory in proportion to its square.
+# Maximum number of dots in a key. The memory of tomllib is proportional to the square of this number.
 _MOST_DOTS = 8
 
 _MOST_BITS = 64  # Seeds need 64 bits. TOML 1.0 requires only 63 bits and a sign.

@@ -24,9 +24,9 @@ def command(
 ) -> int:
     """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL, a forecast or UNKNOWN.
 
-    If the run did not measure the number of clients of a need, the answer is a forecast: PREDICTED PASS or PREDICTED
-    FAIL. examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL,
-    else with status 3 if a file cannot be written.
+    If the run did not measure with the number of clients that a need states, the answer is a forecast: PREDICTED PASS
+    or PREDICTED FAIL. examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1
+    if a need is FAIL, else with status 3 if a file cannot be written.
     """
     from strakes.cli.measure import analyse, perform, request_from, write_report
     from strakes.predict.gather import figures_of

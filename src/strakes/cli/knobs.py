@@ -40,8 +40,8 @@ def list_command(
 ) -> None:
     """List the settings of the file system under DIR with their values.
 
-    NAME selects settings. Without DIR, list all settings that strakes knows, without values. JSON has the value in
-    every place.
+    NAME selects settings. Without DIR, list all settings that strakes knows, without values. The JSON has
+    the value on each node and server.
     """
     from strakes.targets.registry import detect
 

@@ -68,7 +68,7 @@ def guide(*, output: TextOutput, run: str | None = argument("[RUN]", required=Fa
     """Write a Markdown page of advice for users of a file system, from a finished survey or study.
 
     RUN is a run id from strakes runs, or a file written by strakes export. The default is chosen as by strakes advise:
-    $STRAKES_PORTRAIT, else the newest finished survey or study that answers a question, else the run that the site has
+    $STRAKES_PORTRAIT, else the newest finished survey or study with at least one answer, else the run that the site has
     published. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
     """
     from strakes.report.guide import render_guide

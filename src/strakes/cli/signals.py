@@ -59,7 +59,7 @@ def orderly_signals() -> Iterator[None]:
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }
-    # Python drops exceptions in destructors and weak-reference callbacks. Then send the signal again.
+    # Python drops the exception of a signal handler in a destructor or weak-reference callback. If so, send it again.
     hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield

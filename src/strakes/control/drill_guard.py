@@ -47,7 +47,7 @@ class Promise:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 self._copy = os.memfd_create("record")
                 os.write(self._copy, file.read())
-                # Closing an O_PATH descriptor asks no server. A child process closes all others before it starts.
+                # Closing an O_PATH descriptor sends no request to a server. The child inherits no other descriptor.
                 self._journal = os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
             self._guard = subprocess.Popen(
                 python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),

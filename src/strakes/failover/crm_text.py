@@ -51,7 +51,7 @@ def joined_lines(text: str) -> list[str]:
 
 
 _MOST_EXPANDED_BYTES = 65536  # Maximum size of a script.
-# Maximum number of words in a loop. Expanded scripts reach about 30 MB, and 60 MB with twice as many words.
+# Maximum number of words in a loop. Expanded scripts reach about 30 MB, and 60 MB with double the limit.
 _MOST_WORDS_OF_LOOP = 16
 _ASSIGNMENT = re.compile(r"""(?m)(?:^|;)[ \t]*(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)""")
 # $NAME or ${NAME}. Also ${NAME#PATTERN} and ${NAME%PATTERN}, which remove the beginning or end of the value.

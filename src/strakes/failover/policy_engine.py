@@ -24,7 +24,7 @@ from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed, with_nodes_online
 from strakes.targets.command import CommandTimeout, run
 
-TRANSITIONS = 4  # Maximum number of transitions after an event. Half or twice as many give the same answers in tests.
+TRANSITIONS = 4  # Maximum number of transitions after an event. In tests, halving or doubling it changes no answer.
 _MOST_S = 20.0  # Time limit in seconds for one simulation.
 _ANY_INTERVAL_MS = 60_000  # The interval of a failed monitor does not matter to Pacemaker.
 _DRBD_SCORE = "drbd-promotion-score-"  # Node attribute that drbd-attr sets where DRBD may promote itself.
@@ -214,7 +214,7 @@ def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
 
 _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
 _AT_ONCE = min(8, os.cpu_count() or 1)
-_MOST_FAILURES = 40  # Maximum number of simulated failures. They take 6 s on one processor; twice as many take 12 s.
+_MOST_FAILURES = 40  # Maximum number of simulated failures. They take 6 s, twice the number takes 12 s.
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:

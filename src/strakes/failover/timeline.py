@@ -18,8 +18,8 @@ from strakes.targets.description import TargetRecovery
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 _LEAST_S = 0.5  # Minimum duration of an outage in seconds.
 _CHANCE = 0.01  # Significance level: 1 % of the unaffected clients are false positives.
-_REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from each of these numbers of longest waits.
-# Three waits do not determine a tail. An outage must then be 20 times as long as the longest of them.
+_REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from the 3, 5, 10 and 20 longest waits.
+# With only three other waits, no tail is estimated, and an outage must last 20 times the longest of them.
 _FEW, _FAR_OF_FEW = 3, 20.0
 _LEAST = 3  # Minimum number of other waits. With 3, the wait at the fault is the longest of 4 by chance in 25 %.
 # Within 3 s of the fault, a wait is an outage if it is 5 times as long as the longest other wait.

@@ -30,7 +30,7 @@ _DIRECT_OPTION = "--posix.odirect"  # The only supported option after POSIX in t
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read an ini file of IO500. Raises BadInputError for another file, an unknown key or an unsupported value."""
+    """Read an ini file of IO500. Raises BadInputError for other formats, unknown keys and unsupported values."""
     configuration, content = Configuration.of_file("io500", path, "[{}] {}")
     configuration.fill(_entries(configuration, content))
     for entry in configuration.entries.values():

@@ -114,9 +114,9 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
 
 
 def _memory(command: options.GivenCommand) -> int:
-    """Return the bytes of memory that -M requests, as a size or as a percentage of the node's memory.
+    """Return the bytes of memory that -M requests. -M is a size or a percentage of the node's memory.
 
-    A percentage is reduced to the available memory. Raises BadInputError for a larger size.
+    A percentage is limited to the available memory. Raises BadInputError for a size above the available memory.
     """
     text = command.text("M", "").strip()
     share = re.fullmatch(r"(\d{1,2}|100) ?%", text)

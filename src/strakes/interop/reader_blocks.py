@@ -100,7 +100,7 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
         current = starts[-1][1]
         opened = next((tool for tool in known if tool.opens.match(line)), None)
         found = opened or next((tool for tool in known if tool.table and tool.table.match(line)), None)
-        # Consecutive first lines belong to one run.
+        # If several lines that can begin a run follow each other, they belong to the same run.
         if found and not (found is current and (only_opened or not opened)):
             starts.append((index, found))
             current, only_opened = found, True

@@ -48,7 +48,7 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:
-    """Return the cluster's CIB for virtual machines, with longer time-outs."""
+    """Return the cluster's CIB with longer time-outs, because its nodes are virtual machines."""
     root = _planned_cib(planned, directory)
     _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "120s")
     for operation in root.iter("op"):

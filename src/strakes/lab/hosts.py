@@ -109,7 +109,7 @@ def _outermost(*paths: Path) -> list[Path]:
 
 _ASK_S = 10.0
 _KEY_BYTES = 128
-# Number of processors that each host reports to Slurm. Twice as many allow twice the ranks per host.
+# Number of processors that each host reports to Slurm. Double the number allows twice the ranks per host.
 _CPUS = 8
 
 

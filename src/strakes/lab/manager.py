@@ -231,7 +231,7 @@ def _stop(place: Path, state: LabState, say: Say) -> None:
         why = "SIGKILL does not end them: the kernel waits for a device, or they belong to another user"
         raise _not_removed(f"not all processes of {place.name} could be ended", names, why, place)
     left: list[str] = []
-    # After the end of their servers, accesses to these mounts fail instead of hanging.
+    # When the server of a mount has ended, accesses to the mount fail instead of hanging.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []

@@ -326,7 +326,7 @@ class StagePhase:
         return "read"
 
     def operations(self, ranks: int) -> int:
-        """Return 0 for unknown, because the number of calls depends on the size of the file and on the nodes."""
+        """Return 0, because the number of calls is unknown: it depends on the size of the file and on the nodes."""
         return 0
 
 

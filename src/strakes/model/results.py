@@ -13,7 +13,7 @@ from strakes.model.sample import Sample
 
 @dataclass(frozen=True)
 class Observation:
-    """A value that one execution of a plan yielded in one phase, with the sample of the phase.
+    """A value from one phase of one execution of a plan. ``sample``: all that was measured in this phase.
 
     ``servers``: counters of servers during the plan. ``at_s``: start of the plan, Unix time.
     """

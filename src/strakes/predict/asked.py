@@ -142,8 +142,8 @@ def why_unknown(
 ) -> str:
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    Another number of targets or files can be forecast only from measurements with several such numbers, counters of
-    busy time, or a stated limit. With ``ranks_needed``, the same holds for another number of ranks.
+    A forecast for another number of targets or files needs one of these: measurements with several such numbers,
+    counters of busy time, or a stated limit. With ``ranks_needed``, so does another number of ranks.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

@@ -22,20 +22,20 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 class AnswerLine:
     """One row of the report's section "How to use it".
 
-    ``source``: a caution about data from this node's page cache, or "". ``in_memory``: whether data came from this
-    cache or from a file system in memory.
+    ``grade``: None for a remark. ``source``: a caution about data from this node's page cache, or "". ``in_memory``:
+    whether data came from this cache or from a file system in memory.
     """
 
     title: str
     text: str
-    grade: Grade
+    grade: Grade | None
     source: str = ""
     in_memory: bool = False
 
     @property
     def word(self) -> str:
         """The displayed grade, in parentheses if the data came from memory."""
-        word = gettext(GRADES[self.grade])
+        word = gettext(GRADES[self.grade]) if self.grade else ""
         return f"({word})" if self.in_memory and self.grade != "undecided" else word
 
     @property
@@ -58,6 +58,9 @@ def answer_lines(portrait: Portrait) -> list[AnswerLine]:
             lines[answer.id.replace("-read", "-write")] = replace(line, title=both)
         else:
             lines[answer.id] = line
+    # Reasons without settings are about a whole question.
+    skipped = [cell.reason for cell in portrait.skipped if not cell.settings]
+    lines |= {reason: AnswerLine(gettext("creating files"), gettext(reason), None) for reason in skipped}
     return sorted(lines.values(), key=lambda line: line.source)
 
 

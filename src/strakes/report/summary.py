@@ -42,7 +42,7 @@ MOST_FINDING_LINES = 5
 DASH = "-"
 
 _Line = tuple[tuple[str, str], ...]
-_STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
+_STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim", None: ""}
 # Style -> terminal code (SGR in ECMA-48).
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -213,7 +213,7 @@ def _not_measured(portrait: Portrait) -> list[str]:
     measured = {(cell.study, *level) for cell in enough for level in cell.settings.items()}
     levels = Counter((study, key) for study, key, _ in measured | {(one, *level) for one, own in few for level in own})
     settings: dict[str, dict[str, None]] = {}
-    for cell in portrait.skipped:
+    for cell in (one for one in portrait.skipped if one.settings):
         named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
         several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
         clause = gettext(_CLAUSE.split(gettext(cell.reason))[0])

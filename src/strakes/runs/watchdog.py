@@ -99,7 +99,7 @@ class Course:
         self._since_s = 0.0
 
     def step(self, now_s: float, lost: Mapping[str, LostServer]) -> bool:
-        """Add the servers that are lost at ``now_s``, and return whether the state changed. "over" is final."""
+        """Note the servers lost at ``now_s``. Return whether the state changed; the state "over" never changes."""
         before, waited_s = self.state, now_s - self._since_s
         refused = all(server.refuses for server in lost.values())
         if self.state != "over" and not lost:

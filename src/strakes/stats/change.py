@@ -26,8 +26,8 @@ LEARN = 60
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
 # Each of the last 64 values is tested as a change point. With 32, 10% fewer changes are found (docs/watch.md).
 REACH = 64
-# Allowed number of false early warnings for each false confirmed change. With twice as many, 1% more changes are found
-# (bench/watch), and the precision of early warnings falls from 79% to 66%.
+# Allowed number of false early warnings for each false confirmed change. With double the number, 1% more changes
+# are found (bench/watch), and the precision of early warnings falls from 79% to 66%.
 EARLY_FACTOR = 4.0
 # Outliers are clipped at this number of standard deviations. With 4, 6% fewer changes are found (docs/watch.md).
 _CLIP = 3.0

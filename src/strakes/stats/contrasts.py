@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Minimum number of values for trimming. With twice as many, and with 4, surveys find as many planted differences to 1%
-# (327 and 322 instead of 325 of 400, bench/truth).
+# Minimum number of values for trimming. With double the number, and with 4, surveys find as many planted differences
+# to 1% (327 and 322 instead of 325 of 400, bench/truth).
 TRIM_FROM = 7
 # Share of values that is trimmed at each end. With 0, outliers in a tenth of the values cost a third of the power. With
 # 0.2, a tenth of the power is lost under normal noise (bench/truth).

@@ -28,7 +28,7 @@ Grade = Literal["sure", "likely", "alike", "undecided"]
 Values = Mapping[int, float]
 
 # Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys have 24 likely answers; with half
-# of this probability 18, with twice as much 32 (bench/truth).
+# of this probability 18, with double the value 32 (bench/truth).
 LIKELY_ERROR = 0.07
 # Number of rounds before an interim analysis -> its error probability. If successive rounds have a correlation of
 # 0.5, the total error probability is up to a quarter higher.
@@ -45,7 +45,7 @@ ALIKE_PROBABILITY = 0.97
 ALIKE_CONFIDENCE = 0.7
 # Confidence of the intervals in reports. Intervals of 95% are 1.2 times as wide (normal theory).
 INTERVAL_CONFIDENCE = 0.9
-# Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% takes 1.4 times as long.
+# Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% needs 1.34 times the budget.
 POWER = 0.8
 # Maximum suggested budget, as a multiple of the run's budget.
 MOST_TIMES = 20

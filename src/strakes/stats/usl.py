@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Minimum number of different client counts. The law has three coefficients, so that it would fit any three rates. With
-# twice as many, a survey would never fit it, because it measures five counts.
+# double the number, a survey would never fit it, because it measures five counts.
 FEWEST_LEVELS = 4
 # Number of bootstrap samples. They give each end of a 90% interval to 9% of a standard deviation.
 RESAMPLES = 500
-# Maximum relative residual at which the law may be extrapolated. With twice as much, 57% instead of 80% of the
+# Maximum relative residual at which the law may be extrapolated. With double the value, 57% instead of 80% of the
 # intervals contain the rate of 64 clients, if 32 were measured and the rate saturates (30 simulated systems).
 _DESCRIBES = 0.05
 

@@ -138,9 +138,11 @@ class NamespaceScaling(Study):
             return []
         most = int(float(levels[-1]))
         compared = [(gettext(label), way) for way, label in _LABELS.items()]
-        title = gettext("directories on {targets} metadata targets, by placement, mean of six operations", targets=most)
+        title = gettext(
+            "placement of directories on {targets} metadata targets, mean rate of six operations", targets=most
+        )
         of_way = [(label, _six(results, way, most)) for label, way in compared]
-        questions = ask(self.name, "placement", title, of_way, mean="geometric")
+        questions = ask(self.name, "placement", gettext(title, targets=most), of_way, mean="geometric")
         for label, way in compared:
             by_number = [
                 (str(number), _six(results, way if number != 1 else "manual", int(float(number)))) for number in levels

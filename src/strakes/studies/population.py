@@ -20,7 +20,7 @@ from strakes.studies.study import Cells, Context, Study, Verdict
 # Number of steps in which the directory grows. The first and the last step are compared. The number of files and the
 # run time are proportional.
 _STEPS = 4
-# Number of rounds in each step. With twice as many, rounds are so short that most of them contain no stall of XFS.
+# Number of rounds in each step. With double the number, rounds are so short that most of them contain no stall of XFS.
 _ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.

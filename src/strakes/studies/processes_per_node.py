@@ -133,7 +133,7 @@ class ProcessesPerNode(Study):
             targets=number,
             ratio=f"{_NEARLY_SHARE * number:.3g}",
         )
-        ratio = gettext("ratio of {targets} data targets to one", targets=number)
+        ratio = gettext("rate with {targets} data targets / rate with one", targets=number)
         part = Part(ratio, (together[0].id,), (alone[0].id,), 0.0, _NEARLY_SHARE * number)
         return [Claim(f"{self.name}-bottleneck", self.name, text, (part,))]
 

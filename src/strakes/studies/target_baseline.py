@@ -79,7 +79,7 @@ class TargetBaseline(Study):
         return self.cell(context, f"metadata/{name}", settings, phases, rates(*_OPERATIONS), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        theirs = gettext("Booher and Kulkarni measured the same rates on each of five metadata targets")
+        theirs = gettext("in Booher and Kulkarni, all five metadata targets were equally fast")
         return [
             self.figure(
                 [bars(operation_of(cells[0]), cells, _target_of) for cells in _by_operation(results, kind)],

@@ -19,7 +19,7 @@ SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes to measure in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# Minimum number of calls per rank. With half as many, open and fsync have twice the weight in the rate.
+# Minimum number of calls per rank. With half the number, open and fsync have twice the weight in the rate.
 FEWEST_CALLS = 4
 # Priorities in a survey (1: measured first). Other transfer sizes have priority 4.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}

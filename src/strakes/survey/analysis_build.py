@@ -24,8 +24,8 @@ from strakes.survey.analysis_servers import server_counts
 from strakes.survey.analysis_warnings import dropped_cells, run_warnings
 
 _CREATES = (
-    "creates without earlier removals, which slow creates down for minutes on ext4 without a journal (so a job should "
-    "not remove many files shortly before it creates new ones)"
+    "do not remove many files shortly before: on ext4 without a journal, removals slow down creates for minutes, and "
+    "the creates of this survey follow removals"
 )
 
 

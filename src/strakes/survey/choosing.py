@@ -43,7 +43,7 @@ _LONGEST_PILOT_PHASE_S = 0.5
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
-# Trials that check the chosen amounts: their ranks among all cells by expected duration (0: shortest, 1: longest).
+# Cells whose trials check the chosen amounts: positions in the order of expected duration (0: shortest, 1: longest).
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Bytes and files to test whether anything could be measured with more space: 2^50, more than any run needs.
 _AMPLE = 1 << 50

@@ -22,9 +22,10 @@ DEFAULT_TIMEOUT_S = 10.0
 # Maximum size of a tool's output in bytes. The largest known one has 20 MB: job statistics of 1,000 Lustre targets.
 MOST_OUTPUT_BYTES = 64 << 20
 _MOST_LINES = 2_000_000  # Maximum number of output lines: ten times the largest known.
-_MOST_QUOTED = 400  # Maximum characters of a quoted line: 5 rows of a terminal. Twice as many hide other messages.
+_MOST_QUOTED = 400  # Maximum characters of a quoted line: 5 rows of a terminal. Twice the number hides other messages.
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# Extra bytes of the output file, to notice too long output. At its end, writes of up to 2 MiB (huge page) fail.
+# The output file may exceed the limit by this size, so that strakes sees that it is too long. The kernel refuses
+# writes into the last huge page (2 MiB) before the end.
 _LAST_WRITE_BYTES = 4 << 20
 # Seconds to wait for the end of a killed child, which a dead server may delay.
 _REAP_S = 1.0
@@ -100,7 +101,7 @@ def run(
     """Run a command with empty standard input and messages in English. Return its output and exit status.
 
     After the time limit, the command and its children are killed. Raises CommandTimeout, or EnvironmentLacksError if
-    the command cannot be started. ``mark``: variables that mark the command, by default those of :func:`mark_of`.
+    the command cannot be started. ``mark``: environment variables that identify its processes (default: `mark_of`).
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))

@@ -210,7 +210,7 @@ class Answers:
             self.notes.append(said(error))
 
 
-# Maximum number of simultaneous remote shells. With half as many, queries of 64 servers take twice as long.
+# Maximum number of simultaneous remote shells. With half the number, queries of 64 servers take twice as long.
 _AT_ONCE = 64
 
 

@@ -31,10 +31,10 @@ _MOST_IDLE_PASSES = 3
 _MOST_VANISHED = 1_000_000
 # Maximum number of names of subdirectories in memory, about 100 bytes each. Deeper levels have a smaller share.
 _MOST_INNER = 100_000
-# Plans have 17 levels. A faulty server may nest directories without end. On tmpfs, this number of levels takes 1 s, and
-# twice as many take 3 s.
+# Maximum depth of directories, which a faulty server may nest without end. Plans have 17 levels. On tmpfs, this
+# number takes 1 s, and double the number 3 s.
 _MOST_LEVELS = 10_000
-# Maximum number of names that a search reads. They take about 10 seconds; twice as many take twice as long.
+# Maximum number of names that a search reads. They take about 10 seconds; double the number takes 20 seconds.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

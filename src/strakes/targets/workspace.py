@@ -291,7 +291,7 @@ def refuse_place_of_others(real: Path, directory: int) -> None:
     )
     inside = shlex.quote(str(real / "of-root"))
     raise BadInputError(
-        "other users can exchange what root makes in this directory",
+        "other users can replace what root creates in this directory",
         where=str(real),
         why=why,
         remedy=f"Give a directory of root in it: mkdir {inside}. Or do not run strakes as root.",

@@ -70,7 +70,7 @@ class Confirmation:
 _USED, _CHANCE = 0.5, 0.3
 # A setting is measured further while it is the best one in at least this share of posterior samples.
 _STAYS_SHARE = 0.02
-MOST_TRIALS = 1000  # The final comparison begins after this number of trials. A fit of twice as many takes 20 s.
+MOST_TRIALS = 1000  # The final comparison begins after this number of trials. A fit of twice the number takes 20 s.
 # Maximum number of settings in a posterior sample. Twice the number takes eight times as long.
 _MOST_DRAWN = 700
 _DRAWS = 400  # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.

@@ -25,8 +25,8 @@ _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
 _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 # Maximum memory for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING_BYTES = 256 << 20
-# Maximum number of readings that are not later than the previous one. Each join of two files causes one. Half as many
-# would refuse a year of hourly files, which has 8,759 joins.
+# Maximum number of readings that are not later than the previous one. Each join of two files causes one. Half
+# the number would refuse a year of hourly files, which has 8,759 joins.
 _MOST_LATE = 10_000
 # Memory for a line of text in addition to its characters.
 _LINE_BYTES = 64

@@ -20,14 +20,14 @@ from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
 # Minimum ratio of a slow target's service time to that of its peers and to its usual one. Half of it gives the same
-# answers in tests/watch. With twice as much, two targets that take six times as long as their peers are not reported.
+# answers in tests/watch. With 6, two targets that take six times as long as their peers are not reported.
 TIMES = 3.0
 # Service times below 1 ms vary more than threefold because of caches and interrupts.
 _LEAST_S = 0.001
 _WINDOWS, _WITHOUT_PAST = 3, 6
 # Minimum number of requests in a window. The standard error of a mean of 4 is half the standard deviation.
 _FEWEST_REQUESTS = 4.0
-# Number of past windows in memory, and minimum number to know the usual level.
+# 240 past windows are kept. The usual level is known from four windows on.
 _KEPT, _USUAL_FROM = 240, 4
 # Largest gap between slow windows of one event. A slow target may complete no request for a while.
 _APART_S = 4 * WINDOW_S

@@ -24,8 +24,8 @@ from strakes.survey.analysis_servers import server_counts
 from strakes.survey.analysis_warnings import dropped_cells, run_warnings
 
 _CREATES = (
-    "do not remove many files shortly before: on ext4 without a journal, removals slow down creates for minutes, and "
-    "the creates of this survey follow removals"
+    "cannot be measured here: on ext4 without a journal, creates are slow for up to five minutes after removals, and a "
+    "survey removes its files; jobs should wait five minutes between removing and creating many files"
 )
 
 

@@ -45,8 +45,7 @@ class Machine:
         if refusal := _REFUSED.get((parameter, value)):
             return self.recorded(refusal, name)
         self.values[name] = self.made(parameter, value)
-        was = read_params(self.replay(["lctl", "get_param", name])).values[name]
-        if self.values[name] == was:
+        if self.values[name] == read_params(self.replay(["lctl", "get_param", name])).values[name]:
             del self.values[name]
         return Completed(("lctl", "set_param", f"{name}={value}"), 0, f"{name}={value}\n", "")
 

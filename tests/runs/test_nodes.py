@@ -37,8 +37,7 @@ def test_a_node_with_another_version_is_named_as_wrong() -> None:
 
 def test_a_node_whose_directory_is_missing_or_different_is_named_as_wrong() -> None:
     other = replace(NODES[1], seen={**SEEN, "file_system": "tmpfs", "source": "none", "content": ""})
-    absent = replace(NODES[3], seen={"why": "No such file or directory"})
-    said = found(other, absent)
+    said = found(other, replace(NODES[3], seen={"why": "No such file or directory"}))
     assert [(host, wrong) for host, _, wrong in said] == [("n2", True), ("n4", True)]
     assert "another directory of that name (tmpfs of none)" in said[0][1] and "No such file" in said[1][1]
 

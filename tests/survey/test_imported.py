@@ -18,8 +18,7 @@ def imported(name: str, place: Path, tmp_path: Path) -> str:
     """Import a sample as if it had been measured in ``place``, and return the command that repeats it."""
     (tmp_path / name).write_text((SAMPLES / name).read_text().replace("/scratch/try/s", str(place)))
     assert strakes(["import", str(tmp_path / name)]) == 0
-    run = Store().open("latest")
-    return str(run.manifest["options"]["imported"]["again"])
+    return str(Store().open("latest").manifest["options"]["imported"]["again"])
 
 
 @pytest.mark.parametrize("name", ["ior-4.1.txt", "mdtest-4.1.txt"])

@@ -59,8 +59,7 @@ def test_a_recovery_between_two_readings_is_an_interruption_with_the_times_of_th
 def test_recovering_and_unhealthy_servers_are_reported(tmp_path: Path) -> None:
     lustre = target(tmp_path, servers=AT)
     assert not any("healthy" in sentence for sentence in lustre.trouble())
-    waiting = parse_recovery("status: WAITING_FOR_CLIENTS", "labfs-MDT0001")
-    assert not waiting.serving
+    assert not parse_recovery("status: WAITING_FOR_CLIENTS", "labfs-MDT0001").serving
     assert (
         complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY\n") == "device labfs-OST0001 reported unhealthy"
     )

@@ -69,8 +69,7 @@ def test_a_node_prints_its_facts_and_what_it_sees_of_the_directory(tmp_path: Pat
 
 
 def test_lines_of_the_launcher_itself_are_left_out(tmp_path: Path) -> None:
-    launch = launcher(tmp_path, """echo 1; echo '["n9"]'; echo '{}'; echo null; exec "$@" n1""")
-    nodes, _ = examine(launch, *AT)
+    nodes, _ = examine(launcher(tmp_path, """echo 1; echo '["n9"]'; echo '{}'; echo null; exec "$@" n1"""), *AT)
     assert [node.host for node in nodes] == ["n1"]
 
 

@@ -45,8 +45,7 @@ def test_the_remedy_for_a_run_of_a_plan_names_its_command_and_not_the_option_lik
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for operation in ("-C", "-T"):
-        command = ["run", "--budget", "1s", "-q", "mdtest", operation, "-n", "9", "-d", str(tmp_path)]
-        assert strakes(command) == 0
+        assert strakes(["run", "--budget", "1s", "-q", "mdtest", operation, "-n", "9", "-d", str(tmp_path)]) == 0
     first, second = Store().runs()
     assert strakes(["compare", first.id, second.id]) == 2
     error = capsys.readouterr().err

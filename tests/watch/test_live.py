@@ -37,8 +37,7 @@ def test_a_server_that_is_unavailable_for_an_hour_is_reported_once_and_when_it_i
             for second in [*range(1000, 1100), *range(4700, 4800)]
         }
     )
-    live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
-    steps(live, clock, 4800, 10)
+    steps(LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock), clock, 4800, 10)
     assert [event.text for event in told] == [
         "script cannot be read: the server does not answer",
         "script can be read again; for 1 h it could not be read: the server does not answer",
@@ -336,8 +335,7 @@ def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float) -> None:
         clock.now_s += 1 + step_s * (second == 49)
     (gap,) = told
     assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
-    page = render_watch_page(Ring(tmp_path), 0.0, 200_000.0, ())
-    assert f'<td class="short"></td><td>{gap.text}</td>' in page
+    assert f'<td class="short"></td><td>{gap.text}</td>' in render_watch_page(Ring(tmp_path), 0.0, 200_000.0, ())
 
 
 def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path) -> None:

@@ -34,8 +34,7 @@ class Restarting:
         if argv[0] != "at" or not self.start:
             return done
         inactive, recovered = "labfs-MDT0001.recovery_status=status: INACTIVE", STATUS.format(start=self.start)
-        text = done.stdout.replace(inactive, f"labfs-MDT0001.recovery_status=\n{recovered}")
-        return replace(done, stdout=text)
+        return replace(done, stdout=done.stdout.replace(inactive, f"labfs-MDT0001.recovery_status=\n{recovered}"))
 
 
 def test_a_recovery_between_two_readings_is_an_interruption_with_the_times_of_the_server(tmp_path: Path) -> None:

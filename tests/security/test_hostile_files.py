@@ -187,6 +187,12 @@ def test_a_result_that_is_made_to_be_slow_is_read_or_refused_in_a_moment(tmp_pat
         read_file(path)
 
 
+def test_a_result_that_takes_longer_than_its_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.interop.formats._MOST_S", 0.05)
+    (tmp_path / "result").write_text("x 1 MiB/s\n" * 200_000)
+    assert "takes too long" in refuse(read_file, tmp_path / "result").what
+
+
 @pytest.mark.parametrize("line", SLOW_LINES, ids=range(len(SLOW_LINES)))
 def test_a_recording_that_is_made_to_be_slow_is_read_in_a_moment(tmp_path: Path, line: str) -> None:
     path = tmp_path / "recording"

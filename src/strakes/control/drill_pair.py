@@ -197,7 +197,8 @@ def switched_off(
     if fault != POWER_OFF:
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}
     off = (alert.at_s for alert in alerts if f"Operation off of {before} " in alert.text and ": OK" in alert.text)
-    asked = [button.at_s for button in buttons if button.node == before and button.at_s < min(off, default=0.0)]
+    said_s = min(off, default=0.0)
+    asked = [button.at_s for button in buttons if button.node == before and button.at_s < said_s]
     return {before: max(asked) - fault_s} if asked else {}
 
 

@@ -43,7 +43,8 @@ def test_servers_targets_and_limits_are_shown(lustre: Path) -> None:
 
 
 def test_the_json_output_has_the_same_facts(lustre: Path) -> None:
-    document = json.loads(CliRunner().invoke(command, [str(lustre), "--json"], catch_exceptions=False).output)
+    done = CliRunner().invoke(command, [str(lustre), "--json"], catch_exceptions=False)
+    document = json.loads(done.output)
     assert document["file_system"] == "lustre"
     assert [metadata_target["name"] for metadata_target in document["description"]["metadata_targets"]] == [
         f"labfs-MDT000{number}" for number in range(4)

@@ -45,7 +45,8 @@ class Machine:
         if refusal := _REFUSED.get((parameter, value)):
             return self.recorded(refusal, name)
         self.values[name] = self.made(parameter, value)
-        if self.values[name] == read_params(self.replay(["lctl", "get_param", name])).values[name]:
+        was = read_params(self.replay(["lctl", "get_param", name])).values[name]
+        if self.values[name] == was:
             del self.values[name]
         return Completed(("lctl", "set_param", f"{name}={value}"), 0, f"{name}={value}\n", "")
 

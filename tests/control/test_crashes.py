@@ -112,7 +112,8 @@ class Crashes(RuleBasedStateMachine):
 
     @rule(step=STEPS)
     def another_command_begins(self, step: int | None) -> None:
-        if in_child(lambda: restore_abandoned(self.root, lambda _text: None, self.world.ask), self.world, step) == 0:
+        status = in_child(lambda: restore_abandoned(self.root, lambda _text: None, self.world.ask), self.world, step)
+        if status == 0:
             states, errors = open_journals(self.root)
             assert not errors
             assert all(state.held or state.life() == "alive" for state in states)

@@ -104,7 +104,8 @@ def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately(
 
 
 def test_operations_that_are_pending_when_a_drill_ends_count_as_waiting_since_they_were_due() -> None:
-    plan = Plan(3, (phase := watch_phase(10, Timing(before_s=10, after_s=60), sessions=False),), seed=1)
+    timing = Timing(before_s=10, after_s=60)
+    plan = Plan(3, (phase := watch_phase(10, timing, sessions=False),), seed=1)
 
     def ended(rank: int, until_s: float, took_s: float = 0.01) -> list[LoggedOperation]:
         due = [(number, 100 + (number + rank / 3) / 10) for number in range(700)]
@@ -166,7 +167,8 @@ def test_the_standby_of_a_killed_metadata_server_takes_over_without_loss(labs: L
 def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_published_times(
     labs: Labs, strakes: StrakesRunner
 ) -> None:
-    words = ("study", "recovery", labs.up(QUICK), AGREED, "--budget", "15m", "--quiet", "--json", "-")
+    mount = labs.up(QUICK)
+    words = ("study", "recovery", mount, AGREED, "--budget", "15m", "--quiet", "--json", "-")
     done = strakes(*words, environment=labs.environment, timeout_s=1500)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)

@@ -53,7 +53,8 @@ def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order(tmp_p
     names = [target.name for target in mounted_targets(SERVED)]
     assert names == ["MGS", *(f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))]
     assert mounted_targets(SERVED)[0].mount_unless_mounted.endswith("mount -t lustre -o nosvc /dev/vdb /mnt/lt/mgs")
-    assert mounted_targets("192.168.77.1@tcp:/labfs /mnt/labfs lustre rw,checksum,flock,nouser_xattr 0 0\n") == ()
+    client = "192.168.77.1@tcp:/labfs /mnt/labfs lustre rw,checksum,flock,nouser_xattr 0 0\n"
+    assert mounted_targets(client) == ()
     spaced = "pool/mdt\\0401 /mnt/a\\040b lustre ro,svname=l-MDT0001,osd=osd-zfs 0 0"
     assert mounted_targets(spaced)[0].mount_unless_mounted.endswith("mount -t lustre -o ro 'pool/mdt 1' '/mnt/a b'")
     # Since Lustre 2.16 targets have the file-system type lustre_tgt.

@@ -110,7 +110,8 @@ def test_fencing_switched_off_by_its_new_property_allows_split_brain(case: str, 
 
 def test_the_cib_supplies_nodes_without_names_or_node_list() -> None:
     for case in ("nodes-without-names", "multicast-without-nodelist"):
-        assert len(model_of(read_plan(CASES / case)).cluster.nodes) == 2, case
+        model = model_of(read_plan(CASES / case))
+        assert len(model.cluster.nodes) == 2, case
     named = model_of(read_plan(CASES / "nodes-without-names"))
     assert all(node.addresses for node in named.cluster.nodes)
 

@@ -174,7 +174,8 @@ def test_outlets_have_the_parameters_of_their_snmp_version(tmp_path: Path) -> No
 
 def test_nfs_keeps_its_state_on_the_exported_disk_and_notifies_clients_from_the_service_address() -> None:
     files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["nfs"]))}
-    group = next(Xml.fromstring(files["pacemaker/cib.xml"]).iter("group"))
+    cib = Xml.fromstring(files["pacemaker/cib.xml"])
+    group = next(cib.iter("group"))
     agents = [member.get("type") for member in group.iter("primitive")]
     assert agents == ["Filesystem", "nfsserver", "exportfs", "IPaddr2", "nfsnotify"]
     values = {pair.get("name"): pair.get("value") or "" for pair in group.iter("nvpair")}

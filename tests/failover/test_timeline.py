@@ -157,16 +157,19 @@ def test_clients_are_seldom_called_hit_without_a_fault_and_always_with_one() -> 
 
 def test_a_stall_does_not_include_pauses_between_requests() -> None:
     asked = steady([1000 + 60 * number for number in range(10)])
-    outage = outage_of("checkpoints", [*asked[:5], ClientOperation(1300, 1303.3), *asked[6:]], 1241)
+    held = [*asked[:5], ClientOperation(1300, 1303.3), *asked[6:]]
+    outage = outage_of("checkpoints", held, 1241)
     assert outage.stall_s == pytest.approx(3.3) and outage.stall_began_s == pytest.approx(1300)
 
 
 @pytest.mark.parametrize("error", ["ENOSPC", "EDQUOT", "ENOENT"])
 def test_errors_that_show_a_working_file_system_are_no_outage(error: str) -> None:
     asked = steady([1000 + 0.5 * number for number in range(400)])
-    outage = outage_of("full", [*asked[:380], ClientOperation(1190.0, 1190.01, error), *asked[381:]], 1050)
+    refused = [*asked[:380], ClientOperation(1190.0, 1190.01, error), *asked[381:]]
+    outage = outage_of("full", refused, 1050)
     assert not outage.hit and outage.errors == 1
-    assert outage_of("lost", [*asked[:380], ClientOperation(1190.0, 1190.01, "EIO"), *asked[381:]], 1050).hit
+    failed = [*asked[:380], ClientOperation(1190.0, 1190.01, "EIO"), *asked[381:]]
+    assert outage_of("lost", failed, 1050).hit
     # After a stall such an error counts as the first answer.
     stalled = [*asked[:100], ClientOperation(1050, 1080, error)]
     assert outage_of("stalled", stalled, 1050.5).back_after_s == pytest.approx(29.5)

@@ -421,7 +421,8 @@ def test_the_command_to_repeat_has_all_directories_and_ranks_of_mdtest(
     options = Store().open(run.id).manifest["options"]
     assert options["command"].startswith("mpiexec -n 4 /usr/bin/mdtest ")
     assert options["imported"]["again"].startswith("strakes run -n 4 mdtest ")
-    several.write_text(text.replace("Path", "Path                : /lustre/first\nPath", 1))
+    printed = text.replace("Path", "Path                : /lustre/first\nPath", 1)
+    several.write_text(printed)
     assert read_file(several).tests[0].path.startswith("/lustre/first@")
     # A run of one rank needs no mpiexec.
     several.write_text(text.replace("4 total task(s)", "1 total task(s)").replace("4 tasks, ", "1 tasks, "))

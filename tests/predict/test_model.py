@@ -87,7 +87,8 @@ def test_a_stated_limit_caps_a_rate_that_has_not_reached_it() -> None:
 
 
 def test_counters_and_limits_that_measurements_contradict_are_left_out() -> None:
-    evidence = evidence_of(counted({1: 100.0, 8: 800.0}, "osts", {1: 1.0, 8: 1.0}), {"mdts": 300.0})
+    busy = counted({1: 100.0, 8: 800.0}, "osts", {1: 1.0, 8: 1.0})
+    evidence = evidence_of(busy, {"mdts": 300.0})
     assert evidence.counters == ("osts",) and evidence.limits == ("mdts",) and not evidence.parts
 
 

@@ -83,7 +83,8 @@ def visit(browser: Any, file: Path) -> Iterator[Visit]:
 
 
 def test_the_report_makes_no_other_request_and_logs_no_error(visit: Visit, file: Path) -> None:
-    visit.drawn().hover("#figure-1 .nsewdrag")
+    page = visit.drawn()
+    page.hover("#figure-1 .nsewdrag")
     assert visit.requests == [file.as_uri()]
     assert visit.complaints == []
 
@@ -134,7 +135,8 @@ def test_the_report_prints_with_figures_as_wide_as_the_paper_and_all_tables_open
           window.closed = document.querySelectorAll('details:not([open], .extra)').length;
         })"""
     )
-    assert page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True).startswith(b"%PDF")
+    printed = page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True)
+    assert printed.startswith(b"%PDF")
     assert page.evaluate("Math.max(...window.widths)") <= 680
     assert page.evaluate("window.closed") == 0
     assert visit.complaints == []
@@ -216,6 +218,7 @@ def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_fi
 ) -> None:
     printed = survey_visit.drawn().pdf(path=str(tmp_path / "survey.pdf"), prefer_css_page_size=True)
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
-    titles = survey_visit.page.locator("main > section").first.locator("h3").all_inner_texts()
+    first = survey_visit.page.locator("main > section").first
+    titles = first.locator("h3").all_inner_texts()
     assert titles[0] == "How to use it"
     assert "Confidence, and how much was measured" in titles

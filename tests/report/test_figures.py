@@ -137,7 +137,8 @@ def test_the_names_of_many_categories_are_vertical() -> None:
     def angle(count: int) -> object:
         cells = {f"c{number}": replace(CELL, id=f"c{number}") for number in range(count)}
         points = tuple(Point(f"a long name {number}", f"c{number}") for number in range(count))
-        drawing = draw(Figure("s", "t", "q", "x", "", "category", "y", "", (Series("one", points),)), cells)
+        figure = Figure("s", "t", "q", "x", "", "category", "y", "", (Series("one", points),))
+        drawing = draw(figure, cells)
         assert drawing is not None
         axis = drawing.layout["xaxis"]
         assert isinstance(axis, dict)

@@ -49,7 +49,8 @@ def fields_of(rows: list[Any]) -> dict[Place, tuple[int, Place]]:
 def report_on(run: Run) -> str:
     try:
         portrait = build_portrait(run)
-        validate(json.loads(json.dumps(finite(asdict(portrait)), allow_nan=False)))
+        document = finite(asdict(portrait))
+        validate(json.loads(json.dumps(document, allow_nan=False)))
         render_html(portrait)
         render_summary(portrait, run.path)
     except StrakesError as error:

@@ -37,7 +37,8 @@ def test_a_node_with_another_version_is_named_as_wrong() -> None:
 
 def test_a_node_whose_directory_is_missing_or_different_is_named_as_wrong() -> None:
     other = replace(NODES[1], seen={**SEEN, "file_system": "tmpfs", "source": "none", "content": ""})
-    said = found(other, replace(NODES[3], seen={"why": "No such file or directory"}))
+    absent = replace(NODES[3], seen={"why": "No such file or directory"})
+    said = found(other, absent)
     assert [(host, wrong) for host, _, wrong in said] == [("n2", True), ("n4", True)]
     assert "another directory of that name (tmpfs of none)" in said[0][1] and "No such file" in said[1][1]
 
@@ -69,7 +70,8 @@ def test_a_node_prints_its_facts_and_what_it_sees_of_the_directory(tmp_path: Pat
 
 
 def test_lines_of_the_launcher_itself_are_left_out(tmp_path: Path) -> None:
-    nodes, _ = examine(launcher(tmp_path, """echo 1; echo '["n9"]'; echo '{}'; echo null; exec "$@" n1"""), *AT)
+    launch = launcher(tmp_path, """echo 1; echo '["n9"]'; echo '{}'; echo null; exec "$@" n1""")
+    nodes, _ = examine(launch, *AT)
     assert [node.host for node in nodes] == ["n1"]
 
 

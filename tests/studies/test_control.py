@@ -70,7 +70,8 @@ def test_slow_operations_of_different_kinds_are_counted_separately() -> None:
 
 
 def test_after_a_calm_time_the_load_rises_and_a_failed_attempt_doubles_the_wait() -> None:
-    back = controlled([FINE] * CALM, controlled([SLOW] * TOO_MANY))
+    half = controlled([SLOW] * TOO_MANY)
+    back = controlled([FINE] * CALM, half)
     assert back.share == 1.0
     again = controlled([SLOW] * TOO_MANY, back)
     assert controlled([FINE] * (2 * CALM - 1), again).share == 0.5

@@ -193,7 +193,8 @@ def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests()
     text = (RECORDINGS / "wave2" / "client_stats.txt").read_text()
     answers = Answers(lambda argv, timeout_s=10: Completed(tuple(argv), 0, text, ""))
     counted = client_counters(answers, ClientName("labfs", "ffff888104cfa800"))
-    statement = served(lambda cell: counted)["namespace-scaling-served-automatic"].statement
+    findings = served(lambda cell: counted)
+    statement = findings["namespace-scaling-served-automatic"].statement
     assert statement.startswith("Requests that this node sent, automatic placement over 3 metadata targets: ")
     # 4,130 and 8,525 requests.
     assert "labfs-MDT0000 33%, labfs-MDT0001 67% of " in statement
@@ -208,7 +209,8 @@ def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests()
     ],
 )
 def test_without_counters_of_all_targets_the_split_is_unknown(counted: dict[str, dict[str, float]]) -> None:
-    finding = served(lambda cell: counted)["namespace-scaling-served-manual"]
+    findings = served(lambda cell: counted)
+    finding = findings["namespace-scaling-served-manual"]
     assert finding.verdict == "unknown" and "--servers" in finding.needs
 
 
@@ -303,7 +305,8 @@ def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown()
 
 
 def test_a_population_grows_to_the_requested_number_or_says_what_fits() -> None:
-    assert cells_of(Population(), files=60_000)[-1].settings["files"] == 60_000
+    cells = cells_of(Population(), files=60_000)
+    assert cells[-1].settings["files"] == 60_000
     (skipped,) = skipped_of(Population(), files=10_000_000, max_items=100_000)
     assert "there is space for" in skipped.reason
 
@@ -368,7 +371,8 @@ def test_few_writers_are_recommended_where_they_are_faster() -> None:
         return 1e8 * (2.0 if few and cell.settings["data_bytes"] == 64 * KIB else 1.0)
 
     study = Writers()
-    small = answered(study, measured_by_cell(study, rate, noise=0.01))[f"{64 * KIB}-of-16"]
+    results = measured_by_cell(study, rate, noise=0.01)
+    small = answered(study, results)[f"{64 * KIB}-of-16"]
     assert small.title == "writers, 64 KiB of each of 16 ranks"
     assert (small.chosen, small.grade) == ("2", "sure") and small.against.low > 1.8
 
@@ -379,7 +383,8 @@ def test_a_restart_dump_has_a_speed_up_with_its_interval() -> None:
         return 1e8 * (1.5 if few else 1.0) * (2.0 if striped else 1.0)
 
     study = RestartDump()
-    answers = answered(study, measured_by_cell(study, rate, noise=0.01))
+    results = measured_by_cell(study, rate, noise=0.01)
+    answers = answered(study, results)
     both = answers["2-on-4:dump-speed-up"].against
     assert both.low <= 3.0 <= both.high and both.option == "every rank writes for itself"
     assert answers["best-writing restart dumps"].chosen == "2 writers of this node, stripe count 4"

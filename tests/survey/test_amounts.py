@@ -62,7 +62,8 @@ def test_cells_are_left_out_before_phases_become_too_short(
 def test_a_budget_of_two_minutes_covers_every_question_on_a_usual_file_system(
     write: int, read: int, creates: int
 ) -> None:
-    context, cells, _ = chosen(Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates), budget_s=120.0)
+    pilot = Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates)
+    context, cells, _ = chosen(pilot, budget_s=120.0)
     assert {cell.priority for cell in cells} == {1, 2}
     assert context.phase_s >= LONG_ENOUGH_S
 
@@ -79,7 +80,8 @@ def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -
 def test_a_level_that_was_left_out_is_measured_with_the_options_that_its_reason_names(tmp_path: Path) -> None:
     portrait = study_portrait(survey(EQUAL, log_normal(0.05), 1, tmp_path, 10.0, TransferSize()))
     skipped = next(one for one in portrait.skipped if "a comparison needs" in one.reason)
-    assert skipped.reason in " ".join(render_summary(portrait, width=100, colour=False).split())
+    shown = " ".join(render_summary(portrait, width=100, colour=False).split())
+    assert skipped.reason in shown
     named = re.search(r"a comparison needs --budget (\w+).* \(with --phase (\w+)\)$", skipped.reason)
     assert named
     budget_s, phase_s = map(parse_seconds, named.groups())
@@ -96,7 +98,8 @@ def test_data_per_rank_is_the_amount_of_each_rank() -> None:
 
 def test_phases_are_long_enough_for_the_requested_data() -> None:
     asked = request(studies=(TransferSize(),), kind="study", full=True, budget_s=1e6, data_per_rank=4 * GIB)
-    seconds = make_context(asked, facts(), PILOT, ROOM).stonewall().seconds
+    context = make_context(asked, facts(), PILOT, ROOM)
+    seconds = context.stonewall().seconds
     assert seconds is not None
     assert seconds > 2 * 4 * GIB / PILOT.write_bytes_per_s
 

@@ -35,7 +35,8 @@ def codes(results: Any) -> dict[str, tuple[str, ...]]:
     [(False, 1_249_034.0, True), (False, 20_000.0, True), (True, 1_249_034.0, True), (True, 20_000.0, False)],
 )
 def test_stats_answered_from_the_memory_of_this_node_are_flagged(remote: bool, stats: float, flagged: bool) -> None:
-    results = measured(MetadataOps(), rates(5_000.0, stats, 1.0), facts={"remote": remote, "file_system": "any"})
+    facts = {"remote": remote, "file_system": "any"}
+    results = measured(MetadataOps(), rates(5_000.0, stats, 1.0), facts=facts)
     cells = codes(results).get("names-from-memory", ())
     assert any(cell.endswith(":file-stat") for cell in cells) == flagged
     assert not any("create" in cell or "remove" in cell for cell in cells)

@@ -70,7 +70,8 @@ def test_a_visit_that_yielded_does_not_count_as_a_run() -> None:
 
 def test_a_limit_that_is_never_reached_marks_no_figure() -> None:
     some = cells()[:1]
-    results = collect(some, slowed(free_visits(some, 5), Impact(bytes_per_s=1e12), 0.001), 0.9, {})
+    visits = slowed(free_visits(some, 5), Impact(bytes_per_s=1e12), 0.001)
+    results = collect(some, visits, 0.9, {})
     assert not any(held_back(one) for one in results.measured)
 
 

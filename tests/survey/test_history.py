@@ -100,7 +100,8 @@ def test_a_level_shift_of_a_repeated_survey_fails_a_nightly_job(
     assert "since 2026-01-07" in said.out
     assert "is SLOWER since 2026-01-07" in said.err
     assert strakes(["runs", "history", "--json", "-"]) == 0
-    (history,) = json.loads(capsys.readouterr().out)["histories"]
+    document = json.loads(capsys.readouterr().out)
+    (history,) = document["histories"]
     assert len(history["runs"]) == 12
     sizes = [one for one in history["series"] if one["cell"].startswith("transfer-size")]
     assert sizes and all(len(one["points"]) == 12 and one["verdict"] == "SLOWER" for one in sizes)
@@ -184,7 +185,8 @@ def test_runs_with_different_amounts_have_separate_series(
     change_amounts(make_run(day=5), 2)
     change_amounts(alone := make_run(day=6), 64)
     newest = make_run(day=7)
-    assert strakes(["runs", "history", newest.manifest["target"], "--json", "-"]) == 0
+    target = newest.manifest["target"]
+    assert strakes(["runs", "history", target, "--json", "-"]) == 0
     (history,) = json.loads(capsys.readouterr().out)["histories"]
     sizes: dict[str, list[int]] = {}
     for one in history["series"]:

@@ -18,7 +18,8 @@ def imported(name: str, place: Path, tmp_path: Path) -> str:
     """Import a sample as if it had been measured in ``place``, and return the command that repeats it."""
     (tmp_path / name).write_text((SAMPLES / name).read_text().replace("/scratch/try/s", str(place)))
     assert strakes(["import", str(tmp_path / name)]) == 0
-    return str(Store().open("latest").manifest["options"]["imported"]["again"])
+    run = Store().open("latest")
+    return str(run.manifest["options"]["imported"]["again"])
 
 
 @pytest.mark.parametrize("name", ["ior-4.1.txt", "mdtest-4.1.txt"])
@@ -45,7 +46,8 @@ def test_the_remedy_for_a_run_of_a_plan_names_its_command_and_not_the_option_lik
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for operation in ("-C", "-T"):
-        assert strakes(["run", "--budget", "1s", "-q", "mdtest", operation, "-n", "9", "-d", str(tmp_path)]) == 0
+        command = ["run", "--budget", "1s", "-q", "mdtest", operation, "-n", "9", "-d", str(tmp_path)]
+        assert strakes(command) == 0
     first, second = Store().runs()
     assert strakes(["compare", first.id, second.id]) == 2
     error = capsys.readouterr().err

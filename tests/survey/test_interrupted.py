@@ -155,7 +155,8 @@ class SlowToRead(places.Counting):
 
 
 def test_servers_that_are_slow_to_read_are_read_only_when_needed(tmp_path: Path) -> None:
-    watch = TargetWatch(SlowToRead(tmp_path, mount_of(tmp_path)))
+    target = SlowToRead(tmp_path, mount_of(tmp_path))
+    watch = TargetWatch(target)
     watch.begin()
     assert watch.end()[0]
     watch.begin()

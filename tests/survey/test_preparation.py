@@ -92,7 +92,8 @@ def test_too_little_room_is_refused_with_the_available_amount(lacking: str, free
 )
 def test_on_any_target_every_cell_fits(budget_s: float, rate: float, creates: float, room: int) -> None:
     asked = request(budget_s=budget_s)
-    cells, skipped = choose_cells(asked, make_context(asked, facts(), Pilot(rate, rate, creates), (room, 100_000)))
+    context = make_context(asked, facts(), Pilot(rate, rate, creates), (room, 100_000))
+    cells, skipped = choose_cells(asked, context)
     assert cells
     assert all(cell.plan.bytes_on_target() <= room for cell in cells)
     assert all(one.reason for one in skipped)

@@ -60,7 +60,8 @@ def test_a_budget_that_is_too_short_is_reported_at_once(
 
 
 def test_amounts_that_are_refused_after_the_pilot_leave_no_run(tmp_path: Path) -> None:
-    assert strakes(["survey", str(tmp_path), "--budget", "2s", "--phase", "60s", "-q"]) == 2
+    asked = ["survey", str(tmp_path), "--budget", "2s", "--phase", "60s", "-q"]
+    assert strakes(asked) == 2
     assert Store().runs() == []
     assert list(tmp_path.iterdir()) == []
 

@@ -240,7 +240,8 @@ def test_verdicts_are_printed_and_stored_although_other_files_cannot_be_written(
 
 def test_the_warnings_of_a_run_come_before_its_verdicts() -> None:
     warnings = (RunWarning("short-phases", "t", "r"), RunWarning("background-load", "Others ran.", "Stop them."))
-    lines = warnings_in_short(Portrait({}, {}, {}, "one client measured", (), (), (), (), (), warnings), 90)
+    portrait = Portrait({}, {}, {}, "one client measured", (), (), (), (), (), warnings)
+    lines = warnings_in_short(portrait, 90)
     assert lines == ["Others ran. Stop them.", "Keep in mind: Phases were too short for a sustained rate."]
     assert render(to_document("t", "latest", ()), lines).splitlines()[2:4] == lines
 

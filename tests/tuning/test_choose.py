@@ -122,8 +122,9 @@ def test_the_job_says_how_many_ranks_to_merge() -> None:
     def few(phase: Phase, ranks: int) -> float:
         return flat(phase, ranks) if isinstance(phase, MetadataPhase) else min(ranks, 2) * 500.0 * MIB
 
-    (job,) = pastes(APP, choose(APP, world(few, ("processes-per-node",))), "lustre")
-    assert "#SBATCH --nodes=4" in job.text and "merge groups of 8 ranks, so that 2 of a node write" in job.text
+    chosen = choose(APP, world(few, ("processes-per-node",)))
+    (job,) = pastes(APP, chosen, "lustre")
+    assert "#SBATCH --nodes=4" in job.text and "merge groups of 4 ranks, so that 2 of a node write" in job.text
     planted = replace(APP, phases=(replace(DUMP, name="dump\nid"),))
     (job,) = pastes(planted, choose(planted, world(few, ("processes-per-node",))), "lustre")
     assert "\n# dump\\nid: merge groups" in job.text

@@ -166,7 +166,8 @@ def test_a_missing_file_a_text_file_and_a_directory_without_logs_are_refused(tmp
 
 
 def test_the_sample_logs_of_pydarshan_are_described() -> None:
-    place = Path(pytest.importorskip("darshan").__file__).parent / "tests" / "input"
+    darshan = pytest.importorskip("darshan")
+    place = Path(darshan.__file__).parent / "tests" / "input"
     if not place.is_dir():
         pytest.skip("this PyDarshan comes without its logs")
     app, _ = app_of(read_log(place / "sample.darshan"))

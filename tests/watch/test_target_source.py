@@ -193,7 +193,8 @@ def test_osds_of_unknown_state_are_not_unavailable(tmp_path: Path) -> None:
 
 def test_without_a_probe_outages_are_listed_as_lacking(tmp_path: Path) -> None:
     source = TargetSource("/fs", Served(tmp_path), probed=False)
-    assert "outages: no counters show which targets are in service" in source.lacking(source.read(1000.0))
+    lines = source.lacking(source.read(1000.0))
+    assert "outages: no counters show which targets are in service" in lines
 
 
 def test_what_cannot_be_watched_is_reported_once(tmp_path: Path) -> None:
@@ -206,7 +207,8 @@ def test_what_cannot_be_watched_is_reported_once(tmp_path: Path) -> None:
     assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "outages", "who causes the load"]
     assert len(Ring(tmp_path / "store").events()) == 3
     assert "cannot do this on served" in told[0].text and not any(event.alarm for event in told)
-    assert 0 < live.metrics.now["full"][str(tmp_path)] < 1
+    full = live.metrics.now["full"][str(tmp_path)]
+    assert 0 < full < 1
 
 
 def test_a_target_with_all_counters_lacks_nothing_and_has_service_times(tmp_path: Path) -> None:

@@ -378,7 +378,8 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
         with _regular(_open_below(root, name), path) as file:
             return read_whole(file, path, most_bytes)
     except OSError as error:
-        raise BadInputError("a file cannot be read", where=str(path), why=error.strerror or str(error)) from error
+        why = error.strerror or str(error)
+        raise BadInputError("a file cannot be read", where=str(path), why=why) from error
 
 
 def _open_below(root: Path, name: str) -> int:

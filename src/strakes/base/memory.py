@@ -11,4 +11,5 @@ def memory_sizes(meminfo: Path = Path("/proc/meminfo")) -> dict[str, int]:
         lines = meminfo.read_text().splitlines()
     except OSError:
         return {}
-    return {row[0].rstrip(":"): int(row[1]) * 1024 for row in (line.split() for line in lines) if len(row) == 3}
+    rows = (line.split() for line in lines)
+    return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3}

@@ -76,7 +76,8 @@ def secure_environment() -> None:
 
 def _is_own_directory(path: str, *, sticky: bool = False) -> bool:
     with suppress(OSError), closing(open_directory(Path(path), guarded=True)) as directory:
-        return os.path.isabs(path) and (sticky or not os.fstat(directory).st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+        mode = os.fstat(directory).st_mode
+        return os.path.isabs(path) and (sticky or not mode & (stat.S_IWGRP | stat.S_IWOTH))
     return False
 
 

@@ -70,7 +70,8 @@ def parse_rate(text: str) -> float:
     """
     match = _RATE.match(text)
     if match is None or (match[3] and (not match[2] or match[4] != "B")):
-        raise _refusal("rate", text, "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits.")
+        remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
+        raise _refusal("rate", text, remedy)
     number, prefix, binary, unit = match.groups()
     factor = 1024.0 ** (1 + "KMGT".index(prefix.upper())) if binary else _PREFIXES[prefix]
     rate = float(number) * factor / (1 if unit == "B" else 8)

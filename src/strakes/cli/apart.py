@@ -141,7 +141,8 @@ class _Watch:
                     interrupted_s = interrupted_s or time.monotonic()
                 self._take(number)
             elif interrupted_s:
-                if self._still_s() > _HANGS_AFTER_S and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
+                hangs = self._still_s() > _HANGS_AFTER_S
+                if hangs and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
                     return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
             elif self._is_watched():
                 self._still.clear()

@@ -61,7 +61,8 @@ def request_from(
 
 def measure(request: Request, options: Measuring) -> int:
     """Run a request, show its result, and return 0. For a plan, a report is written only with --html."""
-    conclude(perform(request, options), options, asked=options.html is not None or request.kind != "run")
+    run = perform(request, options)
+    conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
 
 

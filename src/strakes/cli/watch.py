@@ -290,7 +290,8 @@ def replay_command(
         if not time or not value:
             what = "a CSV file needs --time and --value (a recording begins with ### and needs neither)"
             raise BadInputError(what, where=first, remedy=remedy)
-        result = replay(files[0], Columns(time, value, by), false_alarms_a_month, worse_up=worse == "up")
+        columns = Columns(time, value, by)
+        result = replay(files[0], columns, false_alarms_a_month, worse_up=worse == "up")
         events, notes = list(result.events), [*result.notes, result.summary]
         document = {key: getattr(result, key) for key in ("alarms", "months", "learning", "passed_over")}
     listed = [{**asdict(event), "alarm": event.alarm} for event in events]

@@ -313,7 +313,8 @@ class _Stroke:
             self._stop.wait(self._timing.undone_within_s)
         self._undo(self._promise)
         struck_s = self.struck[0].at_s if self.struck else time.time()
-        if self._stop.wait(max(0.0, struck_s + self._timing.after_s - time.time())):
+        clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
+        if self._stop.wait(clients_left_s):
             return
         deadline = time.monotonic() + (_SILENT_S if self.not_undone else self._fault.back_within_s)
         while not self._stop.wait(min(_LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):

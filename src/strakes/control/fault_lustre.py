@@ -165,7 +165,8 @@ class StopServices(UnmountTarget):
     """
 
     def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        mine = [target for target in self.there if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
+        file_system = self.victim.name.rpartition("-")[0]
+        mine = [target for target in self.there if is_target_of(target.name, file_system)]
         if all(target in mine or "-" not in target.name for target in self.there):
             mine = list(self.there)
         return " && ".join(target.unmount for target in reversed(mine)), mine

@@ -105,7 +105,8 @@ def _directory() -> Path:
 
 
 def _file(place: KnobPlace) -> Path:
-    return _directory() / hashlib.sha256(repr(place.key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    digest = hashlib.sha256(repr(place.key).encode("utf-8", "surrogatepass")).hexdigest()
+    return _directory() / digest[:32]
 
 
 @contextmanager

@@ -172,4 +172,5 @@ def _parse(line: bytes) -> Mapping[str, Any] | None:
         message = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return message if str(message.get("type")) in _TYPES and message.get("version") == _VERSION else None
+    known = str(message.get("type")) in _TYPES and message.get("version") == _VERSION
+    return message if known else None

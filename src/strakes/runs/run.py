@@ -79,7 +79,8 @@ class Run:
     @property
     def directories(self) -> str:
         """Return the measured directory as text, or all directories over which the ranks were distributed."""
-        return ", ".join([str(self.manifest.get("target", "")), *self.manifest.get("options", {}).get("beside", ())])
+        beside = self.manifest.get("options", {}).get("beside", ())
+        return ", ".join([str(self.manifest.get("target", "")), *beside])
 
     @cached_property
     def environment(self) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class RunWriter:
 
     def mark_running(self) -> None:
         """Set the status to running and add the present time to the manifest's list of resumptions."""
-        self._set_manifest(status="running", resumed=[*self.run.manifest.get("resumed", []), utc_now().isoformat()])
+        resumed = [*self.run.manifest.get("resumed", []), utc_now().isoformat()]
+        self._set_manifest(status="running", resumed=resumed)
 
     def close(self) -> None:
         """Release the lock without changing the status. A second call has no effect."""
@@ -115,7 +116,8 @@ def _lock(file: AppendFile, run: str) -> None:
         except BlockingIOError as error:
             if time.monotonic() > patience_ends:
                 remedy = "Wait until it ends, or stop it, then use --resume."
-                raise BadInputError("another strakes process is writing this run", where=run, remedy=remedy) from error
+                what = "another strakes process is writing this run"
+                raise BadInputError(what, where=run, remedy=remedy) from error
             time.sleep(0.01)
             continue
         except OSError as error:

@@ -229,7 +229,8 @@ def through_held(run: Runner) -> Runner:
         try:
             done = run((*CHILD, held_paths[held][1], "execute", *argv), timeout_s)
         except CommandTimeout as error:
-            raise CommandTimeout(error.what, where=shlex.join(argv), why=error.why, remedy=error.remedy) from error
+            where = shlex.join(argv)
+            raise CommandTimeout(error.what, where=where, why=error.why, remedy=error.remedy) from error
         if done.status == child.EXCHANGED_STATUS and not done.stdout and not done.stderr:
             why = f"the directory {held} was renamed or replaced"
             raise MeasurementError("a command was not run", where=shlex.join(argv), why=why)

@@ -62,7 +62,8 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
     targets = []
     for rank, daemon in ranks_of(mdsmap).items():
         server = f"mds.{daemon['name']}" if daemon else ""
-        targets.append(MetadataTarget(target_name(mdsmap, rank), rank, server, _state_of_rank(mdsmap, rank, daemon)))
+        state = _state_of_rank(mdsmap, rank, daemon)
+        targets.append(MetadataTarget(target_name(mdsmap, rank), rank, server, state))
     return tuple(targets)
 
 

@@ -197,7 +197,8 @@ class CephTarget(Target):
     def client_requests(self) -> Mapping[str, float]:
         with suppress(StrakesError), understood("ceph"):
             self._require_same_cluster()
-            answers = self._daemons.ask_all([daemon for daemon, _ in self._daemons_of_ranks().values()], "session ls")
+            daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
+            answers = self._daemons.ask_all(daemons, "session ls")
             loads = {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
             return self._requests.add(time.monotonic(), loads)
         return {}

@@ -111,7 +111,8 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
     if not marker.unfinished or not _OWN_NAME.fullmatch(name):
         return False
-    return time.time() - os.fstat(directory).st_mtime > STALE_S and holds_nothing(directory)
+    old = time.time() - os.fstat(directory).st_mtime > STALE_S
+    return old and holds_nothing(directory)
 
 
 def _names_like_ours(directory: int, path: Path) -> list[str]:

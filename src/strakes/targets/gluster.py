@@ -66,7 +66,8 @@ class GlusterTarget(RemoteTarget):
         return _SOURCE.fullmatch(mount.source) is not None
 
     def _parts(self, known: Description) -> Description:
-        return replace(describe(self._volume, self._ask("volume", "status", self._name, "detail")), client=known.client)
+        status = self._ask("volume", "status", self._name, "detail")
+        return replace(describe(self._volume, status), client=known.client)
 
     def observe(self) -> Observation:
         try:
@@ -164,7 +165,8 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
         own = brick.find("cumulativeStats")
         if own is None:
             continue
-        common = add_up({_text(fop, "name"): float(_number(fop, "hits")) for fop in own.iterfind("./fopStats/fop")})
+        hits = {_text(fop, "name"): float(_number(fop, "hits")) for fop in own.iterfind("./fopStats/fop")}
+        common = add_up(hits)
         common["md.requests"] = sum(value for name, value in common.items() if name.startswith("md."))
         common["data.read_bytes"] = float(_number(own, "totalRead"))
         common["data.write_bytes"] = float(_number(own, "totalWrite"))

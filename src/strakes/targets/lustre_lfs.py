@@ -129,7 +129,8 @@ def read_df(done: Completed) -> LustreSpace:
             summaries += 1
         elif unit and (row := _SPACE.match(line)):
             state = ", ".join(_FLAGS[flag] for flag in row[5] if flag in _FLAGS)
-            found.append(TargetSpace(target_name(row[1], "lfs df")[0], int(row[2]) * unit, int(row[4]) * unit, state))
+            name = target_name(row[1], "lfs df")[0]
+            found.append(TargetSpace(name, int(row[2]) * unit, int(row[4]) * unit, state))
         elif unit and (row := _NO_SPACE.match(line)):
             missing[row[1]] = row[2]
         elif done.status == 0:

@@ -154,7 +154,8 @@ def read_params(done: Completed) -> Params:
             values[next(reversed(values))].append(line)
     texts = {name: "\n".join(lines) for name, lines in values.items()}
     others = sum(_ERROR.match(line) is not None for line in errors) > len(missing)
-    return Params(texts, names, done.status != 0 and (not names or others), explanation(done) if done.stderr else "")
+    cut_off = done.status != 0 and (not names or others)
+    return Params(texts, names, cut_off, explanation(done) if done.stderr else "")
 
 
 def device(parameter: str) -> str:

@@ -134,7 +134,8 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
         return NoMarker("its marker is a symbolic link" if link else f"its marker cannot be read: {error.strerror}")
     try:
         with closing(descriptor):
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 return NoMarker("its marker is not a regular file")
             if not _trusted(owner := owner_of(descriptor)):
                 return NoMarker(f"its marker belongs to user {name_of_user(owner)}")

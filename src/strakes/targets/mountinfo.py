@@ -149,4 +149,5 @@ _CACHES = {
 
 def own_cache(file_system: str) -> str:
     """Return a description of the client's own cache, or "" if it uses only the page cache."""
-    return _CACHES.get(file_system, "the cache of its client, a program" if "fuse" in file_system else "")
+    program = "the cache of its client, a program" if "fuse" in file_system else ""
+    return _CACHES.get(file_system, program)

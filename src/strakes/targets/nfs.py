@@ -34,7 +34,8 @@ class NfsTarget(RemoteTarget):
         options = dict(option.partition("=")[::2] for option in self.mount.super_options)
         known, settings = super().describe(), {key: options[key] or "yes" for key in _SETTINGS if key in options}
         server = Server(name, "nfs server", options.get("addr", ""), "")
-        return replace(known, version=options.get("vers", ""), servers=(server,), client={**known.client, **settings})
+        client = {**known.client, **settings}
+        return replace(known, version=options.get("vers", ""), servers=(server,), client=client)
 
     def observe(self) -> Observation:
         with suppress(OSError):

@@ -115,7 +115,8 @@ def _kept(directory: int, is_removed: Callable[[str], bool]) -> list[str]:
     for pause_s in (0.0, *_PAUSES_S):
         time.sleep(pause_s)
         with os.scandir(directory) as entries:
-            kept = (entry.name for entry in islice(entries, MOST_LISTED) if is_removed(entry.name) and _is_there(entry))
+            listed = islice(entries, MOST_LISTED)
+            kept = (entry.name for entry in listed if is_removed(entry.name) and _is_there(entry))
             names = sorted(islice(kept, _MOST_NAMED))
         if not names:
             break

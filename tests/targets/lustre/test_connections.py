@@ -69,7 +69,8 @@ def test_a_lost_target_is_named_with_its_last_server_and_not_with_the_one_that_t
 def test_without_an_earlier_connection_all_configured_servers_without_other_connections_are_named(
     tmp_path: Path, states: Mapping[str, str], host: str
 ) -> None:
-    lost = lustre(tmp_path, Client(parameters(states, tries={MDT1: "10.0.0.1"}), f"lab-{NAME}")).lost_servers()
+    client = Client(parameters(states, tries={MDT1: "10.0.0.1"}), f"lab-{NAME}")
+    lost = lustre(tmp_path, client).lost_servers()
     assert lost is not None and lost[MDT1].host == host
 
 

@@ -34,7 +34,8 @@ class Restarting:
         if argv[0] != "at" or not self.start:
             return done
         inactive, recovered = "labfs-MDT0001.recovery_status=status: INACTIVE", STATUS.format(start=self.start)
-        return replace(done, stdout=done.stdout.replace(inactive, f"labfs-MDT0001.recovery_status=\n{recovered}"))
+        text = done.stdout.replace(inactive, f"labfs-MDT0001.recovery_status=\n{recovered}")
+        return replace(done, stdout=text)
 
 
 def test_a_recovery_between_two_readings_is_an_interruption_with_the_times_of_the_server(tmp_path: Path) -> None:
@@ -58,7 +59,8 @@ def test_a_recovery_between_two_readings_is_an_interruption_with_the_times_of_th
 def test_recovering_and_unhealthy_servers_are_reported(tmp_path: Path) -> None:
     lustre = target(tmp_path, servers=AT)
     assert not any("healthy" in sentence for sentence in lustre.trouble())
-    assert not parse_recovery("status: WAITING_FOR_CLIENTS", "labfs-MDT0001").serving
+    waiting = parse_recovery("status: WAITING_FOR_CLIENTS", "labfs-MDT0001")
+    assert not waiting.serving
     assert (
         complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY\n") == "device labfs-OST0001 reported unhealthy"
     )

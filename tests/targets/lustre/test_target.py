@@ -328,7 +328,8 @@ def test_a_run_is_counted_on_the_metadata_targets_that_took_part(tmp_path: Path)
 
 def test_counters_that_were_cleared_in_between_are_named(tmp_path: Path) -> None:
     before = target(tmp_path).observe()
-    after = target(tmp_path, (recording("client/get_param_llite_stats_after_clear.txt"), *AS_ROOT)).observe()
+    cleared = recording("client/get_param_llite_stats_after_clear.txt")
+    after = target(tmp_path, (cleared, *AS_ROOT)).observe()
     # llite.*-INSTANCE.stats was not recorded separately, so the first recording with the parameter is used.
     assert "client" not in difference(before, after)
     assert disturbed(before, after) == (

@@ -36,7 +36,8 @@ def test_counters_of_this_node_are_read_at_any_of_its_addresses(tmp_path: Path, 
 
 
 def test_counters_of_this_node_are_not_attributed_to_servers_on_other_nodes(tmp_path: Path) -> None:
-    assert "md.open" not in lustre(tmp_path, on_server("10.0.0.9@tcp")).observe().get("lab-MDT0000", {})
+    mine = lustre(tmp_path, on_server("10.0.0.9@tcp"))
+    assert "md.open" not in mine.observe().get("lab-MDT0000", {})
 
 
 @pytest.mark.parametrize(

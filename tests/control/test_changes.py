@@ -41,7 +41,6 @@ def the_open_one(root: Path) -> JournalState:
 
 
 def abandon(world: World, root: Path, **values: int | str) -> None:
-
     def body() -> None:
         with change.changed(world.target(), values, store=root):
             os.kill(os.getpid(), 9)
@@ -158,12 +157,8 @@ def test_a_value_that_cannot_be_restored_raises_an_error_with_a_remedy(dies: boo
 
 
 def test_restore_waits_for_a_command_that_outlived_its_process(tmp_path: Path) -> None:
-    place = KnobPlace(
-        "x",
-        "x",
-        read_words=("cat", f"{tmp_path}/x"),
-        write_words=("sh", "-c", f"sleep 0.5; echo {{value}} > {tmp_path}/x"),
-    )
+    writing = ("sh", "-c", f"sleep 0.5; echo {{value}} > {tmp_path}/x")
+    place = KnobPlace("x", "x", read_words=("cat", f"{tmp_path}/x"), write_words=writing)
     (tmp_path / "x").write_text("8\n")
     (tmp_path / "store").mkdir()
     journal = KnobJournal.begin(tmp_path / "store", "/", ("test",))
@@ -193,9 +188,8 @@ def test_a_change_made_on_another_host_must_be_restored_there(world: World, root
     head["owner"] |= {"host": "another", "boot": "another"}
     path.write_text(json.dumps(head) + "\n" + "".join(lines[1:]))
     (left,) = restore(root, ask=world.ask)
-    assert (
-        left.outcome == "in use" and ("another: restore it on its host") in left.why and world.values["number"] == "16"
-    )
+    assert left.outcome == "in use" and "another: restore it on its host" in left.why
+    assert world.values["number"] == "16"
 
 
 def test_a_change_from_before_a_reboot_is_restored(world: World, root: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from control.world import MOST, REFUSED, World, in_child, knobs
 from strakes.control import knob_change as change
 from strakes.control.knob_journal import open_journals
-from strakes.control.knob_restore import restore, restore_abandoned
+from strakes.control.knob_restore import lost, restore, restore_abandoned
 
 # The step at which the process is killed, or None. One set of changes has about 30 such steps.
 STEPS = st.one_of(st.none(), st.integers(1, 60))
@@ -128,6 +128,7 @@ class Crashes(RuleBasedStateMachine):
     @invariant()
     def with_nothing_open_everything_is_as_it_was(self) -> None:
         if self.live is None and not self._open():
+            assert not lost(self.root)
             self._compare()
 
     def teardown(self) -> None:
@@ -142,11 +143,8 @@ class Crashes(RuleBasedStateMachine):
 
     def _compare(self) -> None:
         for name, value in self.world.values.items():
-            assert value == self.base[name] or (name in self.doubtful and value == str(MOST)), (
-                name,
-                value,
-                self.base[name],
-            )
+            doubtful = name in self.doubtful and value == str(MOST)
+            assert doubtful or value == self.base[name], (name, value, self.base[name])
             self.base[name] = value
         self.doubtful.clear()
 

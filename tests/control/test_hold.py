@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,21 +72,46 @@ def test_a_place_changed_by_a_living_run_is_refused_to_another_store(
     assert not records(own_records)
 
 
-@pytest.mark.parametrize("removed", [False, True])
 def test_the_record_of_a_killed_process_holds_until_the_setting_has_its_original_value(
-    world: World, root: Path, other: Path, removed: bool
+    world: World, root: Path, other: Path
 ) -> None:
     abandon(world, root, number=64)
-    if removed:
-        shutil.rmtree(root)
+    shutil.rmtree(root)
     with pytest.raises(BadInputError, match="another store") as refused:
         change.set_values(world.target(), {"number": 32}, store=other)
     assert "the old value is 8" in str(refused.value)
-    if removed:
-        world.write("number", "8")
-    else:
-        restore(root, ask=world.ask)
+    world.write("number", "8")
     change.set_values(world.target(), {"number": 32}, store=other)
+
+
+def test_without_its_record_a_change_is_restored_only_while_no_other_store_has_changed_the_setting(
+    world: World, root: Path, other: Path, own_records: Path
+) -> None:
+    abandon(world, root, number=64)
+    shutil.rmtree(own_records)  # as a restart of the machine does
+    with change.changed(world.target(), {"number": 64}, store=other):
+        (left,) = restore(root, ask=world.ask)
+        assert left.outcome == "not put back" and str(other) in left.why and world.values["number"] == "64"
+    assert restore(root, ask=world.ask)[0].outcome == "restored" and world.values["number"] == "8"
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_value_of_somebody_else_stays_at_whatever_step_restoring_is_killed(
+    world: World, root: Path, own_records: Path, held: bool
+) -> None:
+    for step in range(1, 60):
+        (change_ended if held else abandon)(world, root, number=64, option="fast")
+        values = {"number": str(1000 + step), "option": str(step)}
+        for name, value in values.items():
+            world.write(name, value)
+        status = in_child(lambda: restore(root, ask=world.ask), world, step)
+        with suppress(BadInputError), change.changed(world.target(), {"number": 32, "option": "slow"}, store=root):
+            pass
+        restore(root, ask=world.ask)
+        assert world.values == values and not records(own_records)
+        if status == 0:
+            break
+    assert 1 < step < 59
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff" * 100, b"[" * 60000, b'{"store": 5}'])
@@ -94,12 +120,11 @@ def test_a_damaged_record_refuses_the_change_and_is_named(
 ) -> None:
     with change.changed(world.target(), {"number": 64}, store=root):
         (record,) = records(own_records)
-        name = record.name
-    (own_records / name).write_bytes(content)
+    record.write_bytes(content)
     if content:
         with pytest.raises(BadInputError, match="another store") as refused:
             change.set_values(world.target(), {"number": 32}, store=root)
-        assert name in refused.value.remedy
+        assert record.name in refused.value.remedy
         assert world.values["number"] == "8"
 
 

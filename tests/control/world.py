@@ -154,7 +154,7 @@ def killed_at(step: int | None, world: World) -> Iterator[None]:
 REFUSED = 3
 
 
-def in_child(body: Callable[[], None], world: World, step: int | None = None) -> int:
+def in_child(body: Callable[[], object], world: World, step: int | None = None) -> int:
     """Run ``body`` in a child process that is killed at ``step``.
 
     Return its status: 0, REFUSED after a StrakesError, 1 after another exception, or -9 if it was killed.

@@ -17,7 +17,7 @@ from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, reason, remembering
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, values_in_force
-from strakes.control.knob_restore import Restored, give_back_closed, settle, shown
+from strakes.control.knob_restore import Restored, close_change, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.target import Target
 
@@ -210,8 +210,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
             why, where = f"it was {shown(before)} and is {shown(now)}", place.name_with_host
             raise BadInputError(f"{knob.name} is being changed by somebody else", where=where, why=why)
     except StrakesError:
-        journal.note("settled", number=number, outcome="unchanged", found=before)
-        give_back_closed(journal.root, place)
+        close_change(journal, number, place, "unchanged")
         raise
     if not already:
         place.write(wanted, ask)

@@ -1,7 +1,8 @@
 """Records of changed settings on this machine. They prevent two stores from changing the same setting.
 
 The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart of the machine removes the
-records and resets the settings. A record is valid as long as its journal exists.
+records and resets the settings. A record is made after its change is in a journal, and removed before the change is
+closed there: a record without an open change has lost its journal.
 """
 
 from __future__ import annotations
@@ -78,6 +79,14 @@ def give_back(place: KnobPlace, store: Path) -> None:
     with suppress(OSError), _locked(path):
         if _read(path).get("store") == os.path.abspath(store):
             remove_kept(path)
+
+
+def other_store(place: KnobPlace, store: Path) -> str:
+    """Return the name of another store that has changed a setting and not restored it, or ""."""
+    name = ""
+    with suppress(OSError):
+        name = str(_read(_file(place)).get("store", ""))
+    return "" if name in ("?", os.path.abspath(store)) else name
 
 
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:

@@ -33,8 +33,6 @@ Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 # Kinds of lines. "will" and "did": before and after a change. "held": keep the changes until ``strakes knobs restore``.
 # "tried": some settings could not be restored.
 Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
-
-
 # "elsewhere": on another host or in another container.
 Life = Literal["alive", "dead", "elsewhere"]
 
@@ -90,7 +88,6 @@ class JournalEntry:
     known: bool = False
     effective: str | None = None
     outcome: str = ""
-    found: str | None = None
 
 
 @dataclass(frozen=True)
@@ -240,13 +237,11 @@ class KnobJournal:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
                 alive = state.life() == "alive"
+                what = f"{place.knob} is already changed by another strakes process"
                 why = f"{state.owner}: {' '.join(state.command)}"
-                raise BadInputError(
-                    f"{place.knob} is already changed by another strakes process",
-                    where=place.name,
-                    why=why if alive else f"{why} (that process has ended, but its change remains)",
-                    remedy="Wait until that process ends." if alive else "First run: strakes knobs restore",
-                )
+                why += "" if alive else " (that process has ended, but its change remains)"
+                remedy = "Wait until that process ends." if alive else "First run: strakes knobs restore"
+                raise BadInputError(what, where=place.name, why=why, remedy=remedy)
 
 
 def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
@@ -278,12 +273,9 @@ def read_journal(path: Path) -> JournalState:
     try:
         return _state(path, [json.loads(line) for line in data[: whole_length(data)].splitlines()])
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise DamagedJournalError(
-            "a journal of changed settings is damaged",
-            where=str(path),
-            why=str(error),
-            remedy=("Find the old values in the file, set them by hand, then remove the file."),
-        ) from error
+        what = "a journal of changed settings is damaged"
+        remedy = "Find the old values in the file, set them by hand, then remove the file."
+        raise DamagedJournalError(what, where=str(path), why=str(error), remedy=remedy) from error
 
 
 def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
@@ -302,7 +294,7 @@ def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
             case "did":
                 entries[number] = replace(entries[number], known=True, effective=row["effective"])
             case "settled":
-                entries[number] = replace(entries[number], outcome=row["outcome"], found=row["found"])
+                entries[number] = replace(entries[number], outcome=row["outcome"])
     return JournalState(
         path=path,
         owner=from_record(Owner, head["owner"]),
@@ -348,12 +340,9 @@ def _remove(path: Path) -> None:
 
 
 def _is_locked(path: Path) -> bool:
-    try:
-        descriptor = open_kept(path, os.O_RDWR)
-    except OSError:
-        return False
-    with closing(descriptor):
+    with suppress(OSError), closing(open_kept(path, os.O_RDWR)) as descriptor:
         return not _lock(descriptor, path, wait=False)
+    return False
 
 
 def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:

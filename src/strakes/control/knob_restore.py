@@ -13,7 +13,7 @@ from pathlib import Path
 
 from strakes.base.errors import StrakesError
 from strakes.base.processes import commands_of
-from strakes.control.knob_hold import KnobRecord, give_back, records
+from strakes.control.knob_hold import KnobRecord, give_back, other_store, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
@@ -79,10 +79,10 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 def lost(root: Path) -> list[KnobRecord]:
     """Return the records of changed settings whose journal is lost."""
-    # Read the records first: a change enters its journal before its record.
+    # While a record exists, its change is open in a journal. Read the records twice, because changes begin and end.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
-    return [record for record in found if record.place.key not in known]
+    return [record for record in records(root)[0] if record in found and record.place.key not in known]
 
 
 def _restore_lost(root: Path, record: KnobRecord, keep: bool, ask: Runner) -> Restored:
@@ -117,9 +117,6 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
-        # A killed process may have restored a value without removing the record.
-        for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
-            give_back_closed(root, place)
         return settle(root, journal, keep=keep, ask=ask)
     finally:
         journal.release()
@@ -156,6 +153,8 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
         try:
             if entry.place.key in newer:
                 why = "a later change of this setting must be put back first"
+            elif other := other_store(entry.place, root):
+                why = f"it was changed by strakes with the store {other}, which must put it back first"
             elif silent:
                 why = f"not tried, because {silent}"
             else:
@@ -211,16 +210,21 @@ def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
 
 
 def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: str | None, why: str = "") -> Restored:
-    journal.note("settled", number=entry.number, outcome=outcome, found=value)
-    give_back_closed(journal.root, entry.place)
+    close_change(journal, entry.number, entry.place, outcome)
     return _outcome(journal.path.stem, entry, outcome, value, why)
 
 
-def give_back_closed(root: Path, place: KnobPlace) -> None:
-    """Remove the record of a setting, unless a journal of the store has a change of it that is not undone."""
-    states, _ = open_journals(root)
-    if not any(other.place.key == place.key for state in states for other in state.open_entries):
-        give_back(place, root)
+def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: Outcome) -> None:
+    """Note in the journal that a change is undone.
+
+    First remove the record of the setting, unless the store has another change of it that is not undone. A record that
+    outlived its change would be taken for one whose journal is lost.
+    """
+    states, _ = open_journals(journal.root)
+    same = {(state.path, each.number) for state in states for each in state.open_entries if each.place.key == place.key}
+    if same <= {(journal.path, number)}:
+        give_back(place, journal.root)
+    journal.note("settled", number=number, outcome=outcome)
 
 
 def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None, why: str = "") -> Restored:
@@ -239,8 +243,7 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
         if 0 <= time.time() - state.tried_unix_s < _AGAIN_S:
             say(f"settings changed by {state.owner} have not been put back; run strakes knobs restore")
             continue
-        done = restore_journal(root, state, ask=ask)
-        if done:
+        if done := restore_journal(root, state, ask=ask):
             say(f"{state.owner} ended without putting back the settings it had changed ({' '.join(state.command)}):")
         for restored in done:
             say(f"  {restored}")

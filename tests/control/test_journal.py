@@ -64,7 +64,10 @@ def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> Non
         second.will(place(), "2", "3")
     assert "strakes knobs restore" in refused.value.remedy and "has ended" in refused.value.why
     second.note("held")
-    begin(tmp_path).will(place("depth"), "2", "3")  # a held journal allows further changes of the place
+    with pytest.raises(BadInputError):  # It may be about to be restored.
+        begin(tmp_path).will(place("depth"), "2", "3")
+    second.release()
+    begin(tmp_path).will(place("depth"), "2", "3")
 
 
 def test_a_claimed_journal_continues_its_numbers_and_has_one_writer(tmp_path: Path) -> None:

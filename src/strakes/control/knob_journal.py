@@ -135,7 +135,7 @@ def locked(root: Path) -> Iterator[None]:
     except OSError as error:
         raise store_error(error, place) from error
     with closing(descriptor):
-        _lock(descriptor, place, wait=True)
+        _lock(descriptor, place, fcntl.LOCK_EX)
         yield
 
 
@@ -166,7 +166,7 @@ class KnobJournal:
             journal._rows = []
             try:
                 journal.note("journal", format=_FORMAT_VERSION, **head)
-                _lock(journal._file.fileno(), path, wait=True)
+                _lock(journal._file.fileno(), path, fcntl.LOCK_EX)
                 move_kept(fresh, path)
                 read_journal(path)  # If later commands would refuse it, they could not put a setting back.
             except BaseException as error:
@@ -187,7 +187,7 @@ class KnobJournal:
             if not state.path.exists():
                 return None
             journal = cls(root, state.path, AppendFile(state.path, durable=True))
-            if not _lock(journal._file.fileno(), state.path, wait=False):
+            if not _lock(journal._file.fileno(), state.path, fcntl.LOCK_EX | fcntl.LOCK_NB):
                 journal.release()
                 return None
             journal._last = max((entry.number for entry in state.entries), default=0)
@@ -232,8 +232,8 @@ class KnobJournal:
             if isinstance(error, DamagedJournalError):
                 raise error
         for state in states:
-            # A setting that ``strakes knobs set`` has changed may be changed again.
-            if state.path == self.path or state.held:
+            # A setting that ``strakes knobs set`` has changed may be changed again, unless it is just being restored.
+            if state.path == self.path or (state.held and not _is_locked(state.path)):
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
                 alive = state.life() == "alive"
@@ -341,13 +341,13 @@ def _remove(path: Path) -> None:
 
 def _is_locked(path: Path) -> bool:
     with suppress(OSError), closing(open_kept(path, os.O_RDWR)) as descriptor:
-        return not _lock(descriptor, path, wait=False)
+        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # Two that look do not see each other.
     return False
 
 
-def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
+def _lock(descriptor: int, path: Path, how: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(descriptor, how)
     except BlockingIOError:
         return False
     except OSError as error:

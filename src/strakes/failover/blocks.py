@@ -167,7 +167,8 @@ class Resource:
     @cached_property
     def dialect9(self) -> bool:
         """Return whether the resource uses a feature of DRBD 9."""
-        if self._connections or any(host.get("node-id") for host in self.block.all("on")):
+        hosts = [*self.block.all("on"), *self.block.all("floating")]
+        if self._connections or any(host.get("node-id") for host in hosts):
             return True
         inner = [block for holder in (self.block, self.common) for _, block in holder.sections()]
         return any(

@@ -38,7 +38,7 @@ _NOBODY = 65534  # User id of nobody (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
 # Messages about missing permissions or programs or a crash, not about the checked files.
 _NOT_HERE = re.compile(
-    r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found|assertion"
+    r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found|assertion|Module not loaded"
 )
 # Lines of drbdadm that are not about the checked files.
 _NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")

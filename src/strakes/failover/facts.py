@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 # Pacemaker's units of time in seconds.
 _FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
+_ISO_S = {"W": 604800.0, "D": 86400.0, "H": 3600.0, "M": 60.0, "S": 1.0}  # Seconds of the units in ISO 8601.
 _MOST_S = 1e12  # Maximum time in seconds, so that sums are finite.
 TRUE = ("true", "yes", "on", "1", "y")
 
@@ -36,9 +37,8 @@ def is_true(text: str) -> bool:
 
 def seconds(text: str) -> float:
     """Parse a time such as 10s, 500ms or PT1M30S as Pacemaker does. Return seconds; 0 for an invalid text."""
-    iso = re.fullmatch(r"PT(?:(\d{1,18})H)?(?:(\d{1,18})M)?(?:(\d{1,18})S)?", text.strip())
-    if iso:
-        return sum(int(part or 0) * factor for part, factor in zip(iso.groups(), (3600.0, 60.0, 1.0), strict=True))
+    if re.fullmatch(r"P(?:\d{1,18}[WDHS])*(?:T(?:\d{1,18}[HMS])*)?", text.strip()):
+        return sum(int(number) * _ISO_S[unit] for number, unit in re.findall(r"(\d+)(\D)", text))
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]*)\s*", text)
     return min(float(match[1]), _MOST_S) * _FACTORS.get(match[2], 0.0) if match else 0.0
 

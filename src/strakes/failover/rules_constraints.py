@@ -50,7 +50,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
     cib = setup.pacemaker
     present, nodes = {one.id for one in cib.locations}, {"", *setup.node_names, *cib.remote_nodes}
     elements = cib.root.findall("./configuration/constraints/rsc_location")
-    exclusive = [one.get("rsc") for one in elements if one.get("resource-discovery") == "exclusive"]
+    exclusive = [one for one in elements if one.get("resource-discovery") == "exclusive"]
     for element in elements:
         members = [one for name in cib.resources_of(element) for one in cib.ties.members(name)]
         rules = list(element.iter("rule"))
@@ -68,7 +68,9 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "names that are no nodes": [name for name in named if name not in nodes],
             "bans no node": sorted(unknown) * (not setup.nodes_assumed),
             "bans a node": [name for name in banned if name not in unknown],
-            "is the only exclusive location": yes(element.get("node") and exclusive.count(element.get("rsc")) == 1),
+            "is the only exclusive location": yes(
+                element.get("node") and [one for one in exclusive if one.get("rsc") == element.get("rsc")] == [element]
+            ),
             "members of clones": sorted(cib.inside_clones & {element.get("rsc", "")}),
             "number of nodes": str(len(cib.members_of_corosync)),
             "bans reached nodes": yes(_REACHED & {(test.get("operation"), test.get("value")) for test in watched}),

@@ -79,7 +79,7 @@ def _cib_of(directory: Path, text: str) -> str:
 
 def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
     (tmp_path / "haresources").write_text("na 10.3.0.10/24 drbddisk::r0 Filesystem::/dev/drbd0::/srv/a::ext3 nfs\n")
-    (tmp_path / "ha.cf").write_text("node na nb\nstonith_host na external/ipmi nb 10.3.1.2 admin secret lan\n")
+    (tmp_path / "ha.cf").write_text("node na nb # and no other\nstonith_host na external/ipmi nb 10.3.1.2 admin secret lan\n")
     setup = read_plan(tmp_path)
     (service,) = model_of(setup).services
     assert [one.agent for one in service.members] == ["IPaddr2", "Filesystem", "nfs"] and service.replicated == ("r0",)
@@ -90,6 +90,8 @@ def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
     scenes = {scene.failures[0].text: scene for scene in rehearse(setup, doubles=False).singles}
     assert scenes["nfs-1-4 fails"].ending == "outage" and "does not monitor" in scenes["nfs-1-4 fails"].said[0]
     assert [scene.ending for scene in scenes.values() if scene.failures[0].kind == "cold"] == ["nothing", "take-over"]
+    (tmp_path / "haresources").write_text("lisa 10.3.0.10 nfs\n")
+    assert "constraint-wrong" in {one.rule for one in findings(read_plan(tmp_path))[0]}, "lisa is no node"
 
 
 def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
@@ -146,10 +148,13 @@ def test_commands_of_guides_give_no_false_error(tmp_path: Path) -> None:
 
 
 def test_statements_about_undefined_resources_are_named_and_the_rest_is_judged(tmp_path: Path) -> None:
-    _require_the_pair(_model(tmp_path / "site", "a.crm", CRM + DANGLING))
+    _model(tmp_path / "site", "a.crm", CRM)
+    _require_the_pair(_model(tmp_path / "site", "b.crm", DANGLING))
     setup = read_plan(tmp_path / "site")
     assert setup.undefined == ("h names gone", "c names missing", "o2 names c")
     assert "named-but-not-defined" in {one.rule for one in findings(setup)[0]}
+    (tmp_path / "site/c.sh").write_text(PCS)
+    assert read_plan(tmp_path / "site").undefined[3:] == ("c.sh is not read",), "its statements are of another kind"
 
 
 def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path: Path) -> None:
@@ -202,6 +207,9 @@ def test_drbd_files_alone_are_a_configuration(tmp_path: Path, strakes: StrakesRu
     assert [node.name for node in model.cluster.nodes] == ["na", "nb"]
     done = strakes("failover", "check", tmp_path)
     assert done.returncode in (0, 1) and "drbd" in done.stdout, done.stderr
+    hosts = "floating 10.1.0.1:7706 { node-id 1; } floating 10.1.0.2:7706 { node-id 2; }"
+    (tmp_path / "r1.res").write_text(f"resource r1 {{ volume 0 {{ device minor 1; disk /dev/vg/b; }} {hosts} }}")
+    assert {one.name: one.dialect9 for one in read_plan(tmp_path).drbd} == {"r0": False, "r1": True}
 
 
 def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp_path: Path) -> None:
@@ -210,8 +218,12 @@ def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp
     assert [node.name for node in model.cluster.nodes] == ["na", "nb"] and "no file lists the nodes" in model.assumed[0]
     script = "sudo crm configure primitive a IPaddr2 params ip=10.0.0.1\ncrm configure group g a\n"
     script += "crm configure primitive b ocf:heartbeat:Dummy\ncrm configure modgroup g add b before a\n"
+    (tmp_path / "other").mkdir()
+    nodes = "".join(f"node {{\nring0_addr: 10.0.0.{number}\n}}\n" for number in (1, 2, 3))
+    service = "service {\nname: pacemaker\nver: 0\n}\n"
+    (tmp_path / "other/corosync.conf").write_text(f"totem {{\n}}\nnodelist {{\n{nodes}}}\n{service}")
     model = _model(tmp_path / "other", "a.sh", script)
-    assert [node.name for node in model.cluster.nodes] == ["node1", "node2"]
+    assert [node.name for node in model.cluster.nodes] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
     assert [one.id for one in next(one for one in model.services if one.name == "g").members] == ["b", "a"]
 
 

@@ -22,7 +22,7 @@ from strakes.failover.limits import MOST_DEPTH, MOST_RESOURCES, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.pcs_commands import corosync_of
 from strakes.failover.plan import DESCRIPTION
-from strakes.failover.source_kind import COROSYNC, PCS_COMMANDS, STATEMENTS, built_cib, place_of_source
+from strakes.failover.source_kind import CIB, COROSYNC, PCS_COMMANDS, SCRIPTS, STATEMENTS, built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
 
@@ -265,11 +265,12 @@ def read_plan(directory: Path) -> Setup:
 
 def _read_plan(directory: Path) -> Setup:
     if directory.is_file():
-        texts, root = _sources([directory]), directory.parent
+        (texts, left), root = _sources([directory]), directory.parent
     else:
         texts, root = _read_texts(directory, planned=True), directory
         near = [*directory.iterdir(), *(path for pattern in _NEAR for path in directory.glob(pattern))]
-        texts = _sources(sorted(near)[:_MOST_FILES]) | texts
+        found, left = _sources(sorted(near)[:_MOST_FILES])
+        texts = found | texts
     if not any(name.startswith(_SOURCES) for name in texts):
         # Without common files, those of the first node stand for them.
         own = sorted((name.split("/", 2)[2], name) for name in texts if name.startswith("nodes/"))
@@ -286,19 +287,23 @@ def _read_plan(directory: Path) -> Setup:
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
     # The prefix ./ distinguishes a directory from the running cluster.
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
-    return setup_of(where, root, texts, cluster)
+    setup = setup_of(where, root, texts, cluster)
+    return replace(setup, undefined=(*setup.undefined, *left))
 
 
-def _sources(paths: Iterable[Path]) -> dict[str, str]:
-    texts = {}
+def _sources(paths: Iterable[Path]) -> tuple[dict[str, str], list[str]]:
+    texts, names = dict[str, str](), dict[str, list[str]]()
     for path in paths:
         plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")
         if plain and path.stat().st_size <= _MOST_BYTES:
             text = read_below(path.parent, path.name, _MOST_BYTES).decode(errors="replace")
             text = PROMPT.sub("", text)
             if place := place_of_source(path.name, text):
-                texts[place] = text
-    return texts
+                names.setdefault(place, []).append(path.name)
+                texts[place] = f"{texts[place]}\n{text}" if place in SCRIPTS and place in texts else text
+    others = [place for place in STATEMENTS if place in texts][1:] if CIB not in texts else []
+    left = [name for place, own in names.items() if place not in SCRIPTS for name in own[:-1]]
+    return texts, [f"{name} is not read" for name in (*left, *(name for place in others for name in names[place]))]
 
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:

@@ -6,7 +6,9 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 
+from strakes.failover.blocks import read_corosync
 from strakes.failover.cib_builder import CibBuilder
+from strakes.failover.cluster import is_address
 from strakes.failover.crm_text import STATEMENT, expanded, joined_lines, read_crm
 from strakes.failover.facts import read_table
 from strakes.failover.pcs_commands import COMMAND, HEADS, read_pcs_commands, read_pcs_config
@@ -14,6 +16,7 @@ from strakes.failover.pcs_commands import COMMAND, HEADS, read_pcs_commands, rea
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
+SCRIPTS = (CRM, PCS_COMMANDS)  # Kinds of which a cluster may have several files.
 # Pattern of the content -> usual path of such a file. After ^, [ \t]* takes linear time, but \s* quadratic time.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
@@ -29,7 +32,7 @@ def place_of_source(name: str, text: str) -> str:
     """Return the usual path of a file with this content, or an empty text."""
     if name in ("haresources", "ha.cf"):
         return f"etc/ha.d/{name}"
-    found = next((place for pattern, place in _KINDS if pattern.search(text)), "")
+    found = next((place for pattern, place in _KINDS if pattern.search(text)), "") if "\0" not in text else ""
     return found.format(name=name)
 
 
@@ -48,7 +51,9 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
     if not builder.node_names:
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
-        listed = re.findall(r"(?m)^\s*name:\s*(\S+)", texts.get(COROSYNC, ""))
+        members = read_corosync(texts.get(COROSYNC, ""), COROSYNC).one("nodelist").all("node")
+        members = [name for one in members if (name := one.get("name") or one.get("ring0_addr"))]
+        listed = [name for name in members if not is_address(name)]
         builder.nodes_assumed = not listed
         fenced = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', builder.text)
         named = (
@@ -56,7 +61,8 @@ def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
             or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
             or [re.split("[:=]", word)[0] for value in fenced for word in re.split(r"[\s,;]+", value) if word]
             or re.findall(r'<fencing-level [^>]*target="([^"]*)"', builder.text)
-            or re.findall(r'<rsc_location [^>]*node="([^"]*)"', builder.text)
+            or re.findall(r'(?:<rsc_location [^>]*node|attribute="#uname"[^>]* value)="([^"]*)"', builder.text)
+            or members
         )
         for name in dict.fromkeys(named or ("node1", "node2")):
             builder.node(name)
@@ -69,9 +75,11 @@ _OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("star
 
 
 def _haresources(text: str, ha_cf: str) -> Iterator[str]:
+    ha_cf = re.sub("#.*", "", ha_cf)
     stonith = re.findall(r"(?m)^\s*stonith(?:_host)?\s+(.*)$", ha_cf)
     yield f"property stonith-enabled={'true' if stonith else 'false'}"
-    yield from (f"node {name}" for name in " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split())
+    nodes = " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split()
+    yield from (f"node {name}" for name in nodes)
     for number, words in enumerate(stonith, 1):
         parts = words.split()
         host, agent = (parts[0], parts[1]) if len(parts) > 1 else ("*", parts[0])
@@ -81,7 +89,7 @@ def _haresources(text: str, ha_cf: str) -> Iterator[str]:
     for number, line in enumerate(joined_lines(text), 1):
         node, *entries = line.partition("#")[0].split() or [""]
         if entries:
-            yield f"node {node}"
+            yield from () if nodes else [f"node {node}"]
             yield from _group(number, node, entries)
 
 

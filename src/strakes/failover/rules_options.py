@@ -50,7 +50,7 @@ def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     for one in cib.primitives:
         yield _Settings(f"cib: {one.id} ({one.agent})", one.values.items(), _parameters(one), one)
     known = {**options_of("meta", "operation"), "timestamp-format": Option("timestamp-format")}
-    for identity, pairs in _blocks(setup, "meta_attributes"):
+    for identity, pairs in _blocks(setup, "meta_attributes", "op/instance_attributes"):
         yield _Settings(f"cib: {identity}", pairs, known, complete=False)
     for tag in ("op", "rsc_location", "rsc_colocation", "rsc_order"):
         for element in cib.root.iter(tag):
@@ -59,7 +59,7 @@ def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
 
 
 def _blocks(setup: Setup, *tags: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    for block in (block for tag in tags if setup.cib for block in setup.cib.root.iter(tag)):
+    for block in (block for tag in tags if setup.cib for block in setup.cib.root.iterfind(f".//{tag}")):
         pairs = [(pair.get("name", ""), pair.get("value", "")) for pair in block.iterfind("./nvpair")]
         yield block.get("id", ""), pairs
 

@@ -110,8 +110,9 @@ def test_fencing_switched_off_by_its_new_property_allows_split_brain(case: str, 
 
 def test_the_cib_supplies_nodes_without_names_or_node_list() -> None:
     for case in ("nodes-without-names", "multicast-without-nodelist"):
-        model = model_of(read_plan(CASES / case))
-        assert len(model.cluster.nodes) == 2, case
+        assert len(model_of(read_plan(CASES / case)).cluster.nodes) == 2, case
+    (link,) = model_of(read_plan(CASES / "multicast-without-nodelist")).cluster.heartbeats
+    assert link.name == "link 0", "corosync.conf has one interface"
     named = model_of(read_plan(CASES / "nodes-without-names"))
     assert all(node.addresses for node in named.cluster.nodes)
 

@@ -72,7 +72,9 @@ def membership(setup: Setup) -> Iterator[Thing]:
     total, uneven = sum(own for _, own in weights), {own for _, own in weights} != {1}
     ignores = setup.cib is not None and setup.cib.properties.get("no-quorum-policy") == "ignore"
     totem = setup.corosync.one("totem")
-    rings = len(totem.all("interface")) if totem.get("rrp_mode", "none") != "none" else 1
+    interfaces = totem.all("interface")
+    rings = len(interfaces) if totem.get("rrp_mode", "none") != "none" else 1
+    single = [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1]
     deduced: Table = {
         "number of nodes": str(known) if known else "",
         "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
@@ -82,7 +84,7 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "is managed": yes(setup.cib),
         "is a pair alone": yes(known == 2 and quorum.get("expected_votes") != "1" and not device and not ignores),
         "number of links": str(max((len(links_of(node)) for node in nodes), default=0)),
-        "nodes with one link": [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1],
+        "nodes with one link": single or ["all nodes"] * (not nodes and len(interfaces) == 1),
         "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
         "votes of nodes": [text for _, text in given],
         "node that decides alone": [name for name, own in weights if uneven and 2 * (total - own) <= total],
@@ -185,7 +187,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
     unknown = {mate.id for name in given for one in parts(name) for mate in parts(one.group or one.id)}
     stopped = [one for one in cib.services if one.meta.get("target-role") == "Stopped"]
     unknown |= {one.id for base in stopped for one in cib.services if one is base or cib.ties.starts_after(one, base)}
-    unknown |= _placed_unlike_in_newer_releases(cib)
+    placed = seen.steady.places.keys() - unknown - _placed_unlike_in_newer_releases(cib)
     guessed = setup.nodes_assumed or any(is_true(own.get("standby", "")) for own in cib.node_attributes.values())
     for one in cib.services:
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
@@ -202,7 +204,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         deduced = {
             "is started": "" if nodes else "nowhere",
             "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",
-            "is known": yes(one.id in seen.steady.places.keys() - unknown and not (avoids and cib.only_node(one))),
+            "is known": yes(one.id in placed and not (avoids and cib.only_node(one)) and not (role and shared)),
             "is lost with": lost if single and not cib.is_bound(one) else [],
             "is kept from other nodes": yes(cib.only_node(one) or any(map(names.intersection, apart)) or guessed),
             "nodes are assumed": yes(guessed),

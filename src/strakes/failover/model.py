@@ -185,7 +185,9 @@ def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
     for addresses in nodes.values():
         for number, address in addresses.items():
             given.setdefault(number, []).append(address)
-    rows = sorted((given or {0: [], 1: []}).items())
+    counts = [len(links_of(node)) for node in nodes_of(setup)]
+    number = max(1, len(setup.corosync.one("totem").all("interface")), *counts) if setup.corosync else 2
+    rows = sorted((given or dict.fromkeys(range(number), list[str]())).items())
     links = [Network(f"link {number}", _subnet(ends), heartbeat=True) for number, ends in rows]
     carrier = next((link for link in links if any(map(link.holds, replication))), None)
     if not replication and any(service.replicated for service in services):

@@ -133,7 +133,7 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        attributes = {}
+        attributes = {"#node-unfenced": "1"}  # Time at which a device with provides=unfencing admitted the node.
         for one in self._cib.primitives:
             if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())

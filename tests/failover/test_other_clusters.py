@@ -24,12 +24,6 @@ CASES = Path(__file__).parent / "cases"
 SAMPLE = CASES / "scheduler"
 
 
-def test_a_group_of_any_name_is_rehearsed() -> None:
-    need("crm_simulate")
-    result = rehearse(read_plan(CASES / "rehearse-other-group-name"), doubles=False)
-    assert len(result.singles) == 31 and sum(scene.ends_the_service for scene in result.singles) == 6
-
-
 def test_a_rehearsal_begins_with_the_status_in_the_cib() -> None:
     need("crm_simulate")
     scenes = rehearse(read_plan(SAMPLE / "stonith-1.xml"), doubles=False).singles

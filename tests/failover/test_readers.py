@@ -79,7 +79,7 @@ def _cib_of(directory: Path, text: str) -> str:
 
 def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
     (tmp_path / "haresources").write_text("na 10.3.0.10/24 drbddisk::r0 Filesystem::/dev/drbd0::/srv/a::ext3 nfs\n")
-    (tmp_path / "ha.cf").write_text("node na nb # and no other\nstonith_host na external/ipmi nb 10.3.1.2 admin secret lan\n")
+    (tmp_path / "ha.cf").write_text("node na nb # two\nstonith_host na external/ipmi nb 10.3.1.2 admin secret lan\n")
     setup = read_plan(tmp_path)
     (service,) = model_of(setup).services
     assert [one.agent for one in service.members] == ["IPaddr2", "Filesystem", "nfs"] and service.replicated == ("r0",)

@@ -187,7 +187,7 @@ def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
             given.setdefault(number, []).append(address)
     counts = [len(links_of(node)) for node in nodes_of(setup)]
     number = max(1, len(setup.corosync.one("totem").all("interface")), *counts) if setup.corosync else 2
-    rows = sorted((given or dict.fromkeys(range(number), list[str]())).items())
+    rows = sorted((given or {key: list[str]() for key in range(number)}).items())
     links = [Network(f"link {number}", _subnet(ends), heartbeat=True) for number, ends in rows]
     carrier = next((link for link in links if any(map(link.holds, replication))), None)
     if not replication and any(service.replicated for service in services):

@@ -311,15 +311,15 @@ class Story:
         gone = replace(world.state, served=dict.fromkeys(world.state.served, ""))
         off = world.off | others
         names, island = ", ".join(sorted(others)), frozenset({alone})
-        said = ""
+        said, ignores = "", self.setup.pacemaker.properties.get("no-quorum-policy") == "ignore"
         if self.policies.waits_for_all:
             said = f"{alone} waits for {names} (wait_for_all): a person must confirm that it is off"
-        elif not self.policies.has_quorum(room, island, [island]):
+        elif not ignores and not self.policies.has_quorum(room, island, [island]):
             said = f"{alone} has no quorum"
         if said:
             return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
         state = self.engine.after(world.state, self._event(world, dead=others))
-        said = f"{alone} powers off {names} and serves"
+        said = f"{alone} powers off {names} and serves" if self.policies.fencing else f"{alone} serves"
         copied = any(own.copies or own.replicated for own in self.services.values())
         said += ", possibly from the older copy" * copied
         return replace(world, state=state, off=off), Step(state.fenced, (said,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from strakes.base.errors import BadInputError
 from strakes.base.files import open_kept
 from strakes.cli.main import run as run_command
 from strakes.control import drill_journal as drills
+from strakes.control import knob_hold as hold
 from strakes.control.drill_undo import RunCommand
 from strakes.control.knob_journal import KnobJournal, read_journal
+from strakes.control.knob_place import KnobPlace
 from strakes.lab.manager import undo
 from strakes.lab.state import JOURNAL, LabJournal, working_in
 
@@ -32,7 +35,7 @@ def of_knobs(store: Path) -> Path:
     return journal.path
 
 
-KINDS = ("symbolic link", "hard link", "file of another", "directory of another", "file that others can write")
+KINDS = ("symbolic link", "hard link", "file of another", "directory of another", "store of another", "free file")
 
 
 def planted(path: Path, kind: str) -> None:
@@ -47,7 +50,9 @@ def planted(path: Path, kind: str) -> None:
             os.chown(path, OTHER, OTHER)
         case "directory of another":
             os.chown(path.parent, OTHER, OTHER)
-        case "file that others can write":
+        case "store of another":
+            os.chown(path.parent.parent, OTHER, OTHER)
+        case "free file":
             path.chmod(0o666)
 
 
@@ -62,23 +67,33 @@ def test_a_journal_that_others_could_have_planted_is_refused(
     planted(path, kind)
     with pytest.raises(BadInputError, match="belongs to another user"):
         read(path)
-    if kind == "directory of another":
-        with pytest.raises(BadInputError, match="a directory of your own"):
+    if kind in ("directory of another", "store of another"):
+        with pytest.raises(BadInputError, match="STRAKES_STORE=/var/lib/strakes") as refused:
             make(tmp_path)
+        assert str(path.parent if kind == "directory of another" else tmp_path) in refused.value.why
         assert list(path.parent.glob("*.json*")) == [path]
 
 
 @pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.put_right), (of_knobs, read_journal)])
 def test_a_file_system_that_another_user_mounted_proves_no_owner(
-    tmp_path: Path, make: Callable[[Path], Path], read: Callable[[Path], object]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], Path],
+    read: Callable[[Path], object],
 ) -> None:
+    monkeypatch.setenv("STRAKES_RUN", str(tmp_path / "run"))
+    hold.take(KnobPlace("k", "k"), "8", tmp_path, tmp_path)
     with faulty_mounted(mounter=OTHER) as mount:
+        shutil.copytree(tmp_path / "run", mount.place, dirs_exist_ok=True)
         mount.place.chmod(0o700)
         journal = make(tmp_path)
         path = mount.place / journal.name
         path.write_bytes(journal.read_bytes())
         with pytest.raises(BadInputError, match="belongs to another user"):
             read(path)
+        for place, count in ((tmp_path / "run", 1), (mount.place, 0)):
+            monkeypatch.setenv("STRAKES_RUN", str(place))
+            assert len(hold.records(tmp_path)[0]) == count
         mount.fail("statfs", errno=errno.EIO)
         with pytest.raises(PermissionError, match="the file belongs to another user"):
             open_kept(path, os.O_WRONLY)
@@ -95,9 +110,7 @@ def of_a_lab(store: Path) -> Path:
     return place / JOURNAL
 
 
-@pytest.mark.parametrize(
-    "kind", [*KINDS, "pipe", "state of another", "parent of another", "parent that others can write"]
-)
+@pytest.mark.parametrize("kind", [*KINDS, "pipe", "parent of another", "parent that others can write"])
 @pytest.mark.parametrize(
     "words", ["status", "status lab", "exec lab n x", "mount lab", "down lab", "up tmpfs --name lab"]
 )
@@ -111,9 +124,7 @@ def test_a_lab_that_others_could_have_planted_is_refused(
     store = state / "strakes" / "lab"
     store.mkdir(parents=True)
     path = of_a_lab(store)
-    if kind == "state of another":
-        os.chown(state, OTHER, OTHER)
-    elif kind == "parent of another":
+    if kind == "parent of another":
         os.chown(state.parent, OTHER, OTHER)
     elif kind == "parent that others can write":
         state.parent.chmod(0o777)

@@ -296,33 +296,52 @@ def read_kept(path: Path, most_bytes: int) -> bytes:
         return read_whole(file, path, most_bytes)
 
 
+def make_own_directory(path: Path) -> None:
+    """Create a directory for files that strakes acts on, and its missing parents, with mode 0700. Raises OSError.
+
+    Raises BadInputError if other users can replace files in it.
+    """
+    try:
+        with _own_directory(path, make=0o700):
+            pass
+    except PlantedFileError as error:
+        store = "/var/lib/strakes" if os.geteuid() == 0 else "~/.local/share/strakes"
+        what, why = "other users can replace the store", str(error.strerror)
+        remedy = f"Set STRAKES_STORE to a directory of your own: STRAKES_STORE={store}"
+        raise BadInputError(what, where=str(path), why=why, remedy=remedy) from error
+
+
+@contextmanager
+def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
+    """Open a directory in which only this user can replace files and which, for root, nobody else can replace.
+
+    The owner of a directory above it could give its name to another directory of root, with copies of his own files.
+    """
+    with _directory(path, make=make, guarded=os.geteuid() == 0) as directory:
+        others_write = os.fstat(directory).st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if others_write or owner_of(directory) != os.geteuid():
+            raise PlantedFileError(f"other users can replace files in {path}", path)
+        yield directory
+
+
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
     """Open a file that only this user can write. ``what``: name of the file in messages.
 
-    Raises BadInputError for a file with several hard links, and if another user owns or may write the file or its
-    directory. Raises OSError for other failures.
+    Raises BadInputError for a file with several hard links, and if another user owns, may write or can replace the
+    file. Raises OSError for other failures.
     """
-    user = os.geteuid()
-    with _directory(path.parent) as directory:
-        try:
-            descriptor = _open_at(path, os.O_RDONLY, 0, directory)
-        except PlantedFileError as error:
-            raise _others(what, path, str(error.strerror), remedy) from error
-        try:
-            state, above = os.fstat(descriptor), os.fstat(directory)
-            others = [owner for owner in map(owner_of, (descriptor, directory)) if owner != user]
-            if others or state.st_nlink > 1:
-                raise _others(what, path, f"user {others[0]}" if others else "it is a link", remedy)
-            if (state.st_mode | above.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
-                raise _others(what, path, "other users can write the file or its directory", remedy)
-        except BaseException:
-            os.close(descriptor)
-            raise
-    return os.fdopen(descriptor, "rb")
-
-
-def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
-    return BadInputError(f"{what} belongs to another user", where=str(path), why=why, remedy=remedy)
+    try:
+        with _own_directory(path.parent) as directory:
+            file = os.fdopen(_open_at(path, os.O_RDONLY, 0, directory), "rb")
+        state, owner = os.fstat(file.fileno()), owner_of(file.fileno())
+        if owner != os.geteuid() or state.st_nlink > 1 or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            file.close()
+            why = "it is a link" if state.st_nlink > 1 else f"user {owner} owns it, or others can write it"
+            raise PlantedFileError(why, path)
+    except PlantedFileError as error:
+        why = str(error.strerror)
+        raise BadInputError(f"{what} belongs to another user", where=str(path), why=why, remedy=remedy) from error
+    return file
 
 
 def open_regular(path: Path) -> BinaryIO:

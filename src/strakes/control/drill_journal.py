@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
-from strakes.base.files import closing, make_directory, open_directory, open_kept, open_own, read_whole, remove_kept
+from strakes.base.files import closing, make_own_directory, open_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
@@ -28,8 +28,7 @@ from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
 _LOOK_EVERY_S = 0.5
 _MOST_BYTES = 1 << 20
-# Do not run commands from another user's file: they would run with the rights of this user.
-_WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
+_WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover undo, or undo the fault by hand."
 
 
 @dataclass(frozen=True)
@@ -55,21 +54,12 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     """
     try:
         here = {"path": os.getcwd(), "inode": _inode(os.stat("."))}
-        make_directory(_directory(root))
+        make_own_directory(_directory(root))
     except OSError as error:
         raise store_error(error, _directory(root)) from error
     path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
     owner, command = asdict(Owner.this_process()), list(command_line())
     write_json(path, {"fault": fault, "owner": owner, "command": command, "undo": to_record(undo), "directory": here})
-    try:
-        # If later commands would refuse the file, they could not undo the fault.
-        open_own(path, _WHAT, "Set STRAKES_STORE to a directory of your own.").close()
-    except BadInputError:
-        with suppress(OSError):
-            remove_kept(path)
-        raise
-    except OSError as error:
-        raise store_error(error, path) from error
     return path
 
 

@@ -11,14 +11,14 @@ import fcntl
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import closing, create_kept, open_directory, open_kept, remove_kept
+from strakes.base.files import closing, create_kept, open_directory, open_kept, open_own, remove_kept
 from strakes.control.knob_journal import Owner
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
@@ -92,16 +92,17 @@ def other_store(place: KnobPlace, store: Path) -> str:
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
     """Return the records of a store, and the errors of damaged records of any store.
 
-    Files that other users can write are skipped, because strakes runs commands from them.
+    Files that other users can write or replace are skipped, because strakes runs commands from them.
     """
     found: list[KnobRecord] = []
     errors: list[StrakesError] = []
-    place = _directory()
-    for path in sorted(place.glob("[!.]*")):
+    for path in sorted(_directory().glob("[!.]*")):
         try:
-            if _is_own(place) and _is_own(path) and _read(path).get("store") in ("?", os.path.abspath(store)):
-                found.append(from_record(KnobRecord, _read(path)))
-        except FileNotFoundError:
+            with open_own(path, "a record", "") as file:
+                record = _parsed(file)
+            if record.get("store") in ("?", os.path.abspath(store)):
+                found.append(from_record(KnobRecord, record))
+        except (FileNotFoundError, BadInputError):
             continue
         except (OSError, ValueError, KeyError, TypeError) as error:
             what, remedy = "the record of a changed setting is damaged", "Set the value by hand, then remove the file."
@@ -129,14 +130,14 @@ def _locked(path: Path) -> Iterator[None]:
 def _read(path: Path) -> dict[str, object]:
     try:
         with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
-            record = json.loads(file.read(_MOST_BYTES))
+            return _parsed(file)
     except FileNotFoundError:
         return {}
+
+
+def _parsed(file: BinaryIO) -> dict[str, object]:
+    try:
+        record = json.loads(file.read(_MOST_BYTES))
     except (ValueError, RecursionError):
         record = None
     return record if isinstance(record, dict) else {"store": "?"}
-
-
-def _is_own(path: Path) -> bool:
-    state = os.lstat(path)
-    return state.st_uid == os.geteuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

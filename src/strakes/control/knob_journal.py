@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import closing, make_directory, move_kept, open_kept, open_own, read_whole, remove_kept
+from strakes.base.files import closing, make_own_directory, move_kept, open_kept, open_own, read_whole, remove_kept
 from strakes.base.processes import process_start
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
@@ -127,10 +127,10 @@ def directory(root: Path) -> Path:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Lock all journals of a store while the ``with`` body runs."""
+    """Lock all journals of a store while the ``with`` body runs. Raises BadInputError if others can replace them."""
     place = directory(root)
     try:
-        make_directory(place)
+        make_own_directory(place)
         descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise store_error(error, place) from error
@@ -168,13 +168,8 @@ class KnobJournal:
                 journal.note("journal", format=_FORMAT_VERSION, **head)
                 _lock(journal._file.fileno(), path, fcntl.LOCK_EX)
                 move_kept(fresh, path)
-                read_journal(path)  # If later commands would refuse it, they could not put a setting back.
             except BaseException as error:
                 journal.release()
-                if isinstance(error, BadInputError):
-                    with suppress(OSError):
-                        remove_kept(path)
-                    error.remedy = "Set STRAKES_STORE to a directory of your own."
                 if isinstance(error, OSError):
                     raise store_error(error, path) from error
                 raise
@@ -263,7 +258,7 @@ def read_journal(path: Path) -> JournalState:
     Raises BadInputError if it is damaged or belongs to another user, FileNotFoundError if it is missing.
     """
     try:
-        remedy = "Ask that user to put the settings back: strakes knobs restore"
+        remedy = "Ask that user to run strakes knobs restore, or put the settings back by hand."
         with open_own(path, "a journal of knobs", remedy) as file:
             data = read_whole(file, path, _MOST_BYTES)
     except FileNotFoundError:

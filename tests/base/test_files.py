@@ -25,14 +25,15 @@ def theirs(tmp_path: Path) -> Path:
     return directory
 
 
-def plant(link: Path, to: Path) -> None:
+def plant(link: Path, to: Path, owner: int = NOBODY) -> None:
     link.symlink_to(to)
-    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+    os.chown(link, owner, owner, follow_symlinks=False)
 
 
 @needs_root
-def test_a_link_that_somebody_else_planted_is_replaced(theirs: Path) -> None:
-    plant(theirs / "page", theirs.parent / "precious")
+@pytest.mark.parametrize("owner", [NOBODY, 0])
+def test_a_link_that_somebody_else_planted_or_moved_is_replaced(theirs: Path, owner: int) -> None:
+    plant(theirs / "page", theirs.parent / "precious", owner)
     write_whole(theirs / "page", b"new")
     assert (theirs.parent / "precious").read_text() == "precious"
     assert not (theirs / "page").is_symlink() and (theirs / "page").read_bytes() == b"new"

@@ -1,7 +1,7 @@
 """Open and replace files safely, even if another user plants links, pipes or devices.
 
 Paths are resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Symbolic links are
-followed if they belong to this user or root. A file in the store ("kept" file) must be a regular file. On a FUSE mount
+followed if they belong to this user or root and, for root, lie where nobody else can put them. A file in the store ("kept" file) must be a regular file. On a FUSE mount
 of another user, all files count as files of that user.
 """
 
@@ -22,6 +22,7 @@ _PIECE_BYTES = 1 << 20
 # O_PATH works without read permission. O_DIRECTORY triggers automounts.
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -154,7 +155,7 @@ def _walk(
             part = left.pop()
             step, is_link = _step(part, directory, make=make)
             if is_link:
-                target = _target(step, trusted, part)
+                target = _target(step, () if _moved_by_others(directory) else trusted, part)
                 links += 1
                 if links > _MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -176,10 +177,16 @@ def _walk(
 
 def _require_guarded(directory: int, trusted: Collection[int]) -> None:
     status = os.fstat(directory)
-    free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+    free = status.st_mode & _OTHERS_WRITE and not status.st_mode & stat.S_ISVTX
     if free or owner_of(directory) not in trusted:
         place = os.readlink(f"/proc/self/fd/{directory}")
         raise PlantedFileError(f"other users can replace files in {place}", place)
+
+
+def _moved_by_others(directory: int) -> bool:
+    """Return whether other users could have moved a link of root to a directory, e.g. a copy of a link of theirs."""
+    mode = os.fstat(directory).st_mode
+    return os.geteuid() == 0 and (mode & _OTHERS_WRITE != 0 or owner_of(directory) not in (0, os.stat("/").st_uid))
 
 
 def _step(part: str, directory: int, *, make: int) -> tuple[int, bool]:
@@ -201,7 +208,7 @@ def _target(link: int, trusted: Collection[int], part: str) -> str:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         owner = owner_of(link)
         if owner not in trusted:
-            raise PlantedFileError(f"{part} is a symbolic link of another user (uid {owner})", part)
+            raise PlantedFileError(f"{part} is a symbolic link of another user (uid {owner}) or in his directory", part)
         return os.readlink("", dir_fd=link)
 
 
@@ -318,7 +325,7 @@ def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
     The owner of a directory above it could give its name to another directory of root, with copies of his own files.
     """
     with _directory(path, make=make, guarded=os.geteuid() == 0) as directory:
-        others_write = os.fstat(directory).st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        others_write = os.fstat(directory).st_mode & _OTHERS_WRITE
         if others_write or owner_of(directory) != os.geteuid():
             raise PlantedFileError(f"other users can replace files in {path}", path)
         yield directory
@@ -334,7 +341,7 @@ def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
         with _own_directory(path.parent) as directory:
             file = os.fdopen(_open_at(path, os.O_RDONLY, 0, directory), "rb")
         state, owner = os.fstat(file.fileno()), owner_of(file.fileno())
-        if owner != os.geteuid() or state.st_nlink > 1 or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if owner != os.geteuid() or state.st_nlink > 1 or state.st_mode & _OTHERS_WRITE:
             file.close()
             why = "it is a link" if state.st_nlink > 1 else f"user {owner} owns it, or others can write it"
             raise PlantedFileError(why, path)
@@ -479,6 +486,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
     with closing(found):
         status = os.fstat(found)
         link, ours = stat.S_ISLNK(status.st_mode), owner_of(found) in (0, os.geteuid())
+        ours = ours and not (link and _moved_by_others(directory))
         of_kernel = link and status.st_dev == os.stat("/proc/self").st_dev
         if link and ours and not of_kernel:
             return os.readlink("", dir_fd=found)

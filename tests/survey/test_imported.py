@@ -67,6 +67,16 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
     assert not [one for one in document["unlike"] if "measured in" not in one["why"]]
     assert any(cell["id"].startswith("overview/") for cell in document["cells"])
     assert strakes(["study", "stream", str(tmp_path), "--like", first.id]) == 2
+    cells = first.path / "cells.jsonl"
+    good = [json.loads(line) for line in cells.read_text().splitlines()]
+    for planted, why in (
+        ({"knobs": {"queue.read_ahead_kb": "16"}}, "--knob does not name queue.read_ahead_kb"),
+        ({"place": {"kept": "k", "entries": {f"{tmp_path}/x": {"kind": "inherit"}}}}, "not the name of a directory"),
+        ({"place": {"kept": "../x", "drawn": True}}, "not the name of a directory"),
+    ):
+        cells.write_text("".join(json.dumps(cell | planted) + "\n" for cell in good))
+        assert strakes([*survey, "--like", first.id]) == 2
+        assert why in capsys.readouterr().err and not (tmp_path / "x").exists()
 
 
 def test_like_cannot_be_combined_with_amounts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,8 @@
 """Open and replace files safely, even if another user plants links, pipes or devices.
 
 Paths are resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Symbolic links are
-followed if they belong to this user or root and, for root, lie where nobody else can put them. A file in the store ("kept" file) must be a regular file. On a FUSE mount
-of another user, all files count as files of that user.
+followed if they belong to this user or root and, for root, lie where nobody else can put them. A file in the store
+("kept" file) must be a regular file. On a FUSE mount of another user, all files count as files of that user.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ class Place:
     ``target``: "against" for the second file system of a comparison. ``entries``: placements of subdirectories, by name
     (``items.0.tree``). ``kept``: name of a directory for all executions of the plan. Without a name, each execution
     gets a new one. ``drawn``: each round gets a new directory, so that placement by a hash varies. It is
-    created one round early, because some file systems move new directories to another server with a delay.
+    created one round early, because some file systems move new directories to another server with a delay. Raises
+    ValueError for a name that another user may have written to lead elsewhere.
     """
 
     target: Literal["", "against"] = ""
@@ -24,6 +25,10 @@ class Place:
     entries: Mapping[str, Placement] = field(default_factory=dict)
     kept: str = ""
     drawn: bool = False
+
+    def __post_init__(self) -> None:
+        if bad := [name for name in (self.kept, *self.entries) if "/" in name or name in (".", "..") or "\0" in name]:
+            raise ValueError(f"not the name of a directory: {bad[0]!r}")
 
     def name_in(self, block: int) -> str:
         """Return the name of the directory that all executions of a round share, or "" if each gets a new one."""

@@ -27,6 +27,7 @@ class Against(Study):
     def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:
         self.inner = inner
         self._knob, self._values = knob, {"A": before, "B": after}
+        self.varied = [{knob: value} for value in (before, after) if knob]
         self.name = f"{PREFIX}{inner.name}"
         self.title = inner.title
         self.question = inner.question

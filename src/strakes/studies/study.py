@@ -206,6 +206,8 @@ class Study(ABC):
     visits_in_sequence = 0
     # Whether trials are fail-over drills, which need the explicit consent of the user.
     interrupts_service = False
+    # Settings of the file system that the command names. No stored cell changes others.
+    varied: Sequence[Mapping[str, str]] = ()
     alone = ""
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
     # Published ratio of file system A to file system B (minimum, maximum), for the first group of :meth:`means`.
@@ -264,7 +266,6 @@ class Study(ABC):
         priority: int = 1,
         layout: Layout | None = None,
         place: Place = PLAIN,
-        knobs: Mapping[str, str] | None = None,
     ) -> Cell:
         """Return a measurement of this study. ``ranks``: number of ranks, by default the setting "ranks"."""
         plan = Plan(ranks or int(settings["ranks"]), tuple(phases), context.seed, ranks_per_node)
@@ -277,7 +278,6 @@ class Study(ABC):
             priority=priority,
             layout=layout,
             place=place,
-            knobs=knobs or {},
         )
 
     def skipped(self, reason: str, **settings: Setting) -> SkippedCell:

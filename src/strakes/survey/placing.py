@@ -120,10 +120,12 @@ def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
     """
     why: dict[str, str] = {}
     kept = []
+    named = [knobs for study in session.request.studies for knobs in study.varied]
     for cell in cells:
         wish = repr(sorted(cell.knobs.items()))
-        if cell.knobs and wish not in why:
-            why[wish] = _setting_refusal(session, cell)
+        if cell.knobs and wish not in why:  # Another user may have written the cells of --like and --resume.
+            unnamed = f"--knob does not name {', '.join(cell.knobs)}"
+            why[wish] = _setting_refusal(session, cell) if cell.knobs in named else unnamed
         if why.get(wish):
             session.writer.append_event(CellSkipped(cell.study, cell.settings, why[wish]))
         else:

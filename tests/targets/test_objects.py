@@ -223,8 +223,9 @@ def test_another_store_and_a_foreign_prefix_are_left_alone(store: Store, workspa
     for change in ({"endpoint": "http://127.0.0.1:1"}, {"prefix": "w/"}, {"prefix": ""}, {"prefix": "x/p/"}):
         note.write_text(json.dumps({"endpoint": store.address, "bucket": "lab", "prefix": "w/p/"} | change))
         assert len(remove(workspace)) == 1
-    note.write_text("nonsense")
-    assert [left.why for left in remove(workspace)] == ["the note about its objects cannot be read"]
+    for text in ("nonsense", "[" * 60000):
+        note.write_text(text)
+        assert [left.why for left in remove(workspace)] == ["the note about its objects cannot be read"]
     assert len(store.keys) == 12
 
 

@@ -74,7 +74,9 @@ def test_the_heart_beats_from_the_beginning_and_only_it_has_the_marker_open_wher
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_the_heart_beats_even_on_a_full_target(tmpfs: Path, monkeypatch: pytest.MonkeyPatch, full: bool) -> None:
+def test_the_heart_beats_even_on_a_full_target_and_after_its_process_was_killed(
+    tmpfs: Path, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_S", 0.02)
     monkeypatch.setattr(module, "_FIRST_BEAT_S", 0.02)
     with Workspace.create(tmpfs, RUN) as workspace:
@@ -85,6 +87,12 @@ def test_the_heart_beats_even_on_a_full_target(tmpfs: Path, monkeypatch: pytest.
         inode = (workspace.path / MARKER_NAME).stat().st_ino
         wait_for(lambda: marker_of(workspace.path).heartbeat_unix_s != first, 20)
         assert (workspace.path / MARKER_NAME).stat().st_ino == inode
+        killed = workspace._heart._child
+        assert killed is not None
+        killed.kill()
+        wait_for(lambda: workspace._heart._child is not killed, 20)
+        first = marker_of(workspace.path).heartbeat_unix_s
+        wait_for(lambda: marker_of(workspace.path).heartbeat_unix_s != first, 20)
 
 
 def test_an_exception_in_the_block_removes_the_workspace_and_a_second_removal_does_nothing(tmp_path: Path) -> None:
@@ -202,7 +210,7 @@ def test_a_directory_that_takes_the_place_of_a_new_workspace_is_left_alone(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has more rights than the owner of a directory")
 @pytest.mark.parametrize(
     ("owner", "mode", "accepted"),
-    [(1000, 0o755, False), (0, 0o777, False), (0, 0o775, False), (0, 0o1777, True), (NOBODY, 0o700, True)],
+    [(1000, 0o755, False), (0, 0o777, False), (0, 0o775, False), (0, 0o1777, True), (NOBODY, 0o700, False)],
 )
 def test_root_refuses_a_directory_whose_entries_others_can_rename(
     tmp_path: Path, owner: int, mode: int, accepted: bool

@@ -41,7 +41,8 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
     ``dry_run``: only list them. ``force``: remove them even if they seem in use. Raises BadInputError if the directory
     does not exist.
     """
-    real = detect(directory).path
+    target = detect(directory)
+    real = target.path
     refuse_workspace(real)
     try:
         parent = os.open(real, OPEN_DIRECTORY)
@@ -56,7 +57,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
     ignored: list[Left] = []
     ours: list[tuple[int, str, Marker | NoMarker]] = []
     with closing(parent), ExitStack() as opened:
-        refuse_place_of_others(real, parent)
+        refuse_place_of_others(real, parent, squashed=target.mount.remote)
         for name in _names_like_ours(parent, real):
             path = str(real / name)
             try:

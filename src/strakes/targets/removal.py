@@ -394,7 +394,7 @@ def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]
                 note = json.loads(file.read(_MOST_NOTE_BYTES))
             where = f"s3://{note['bucket']}/{note['prefix']}"
             why = _other_store(note, workspace_name) or _remove_below(note["prefix"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             why = "the note about its objects cannot be read"
         except (OSError, StrakesError) as error:
             why = str(error)

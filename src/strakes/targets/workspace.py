@@ -39,7 +39,7 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
-# Owner of root's files on NFS with root_squash, as in exports(5).
+# Owner of root's files on NFS with root_squash, as in exports(5). On a local file system, it is an ordinary user.
 _SQUASHED_UID = 65534
 # Seconds until the first heartbeat on a local file system.
 _FIRST_BEAT_S = 1.0
@@ -51,24 +51,29 @@ _HANGING_BEAT_S = 0.5
 class Heart:
     """A child process that writes the time into the marker file, until :meth:`stop` or the end of this process.
 
-    The child starts after a second or, if other hosts can see the file system (``at_once``), immediately.
+    The child starts after a second or, if other hosts can see the file system (``at_once``), immediately. If it is
+    killed, another one starts.
     """
 
-    def __init__(self, descriptor: int, marker: Marker, *, at_once: bool) -> None:
-        self._descriptor, self._marker = descriptor, marker
+    def __init__(self, directory: int, descriptor: int, marker: Marker, *, at_once: bool) -> None:
+        self._directory, self._descriptor, self._marker = directory, descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
+        self._starter = threading.Thread(target=self._keep_started, name="strakes-heart", daemon=True)
+        self._starter.start()
         if at_once:
             self._start()
-        self._starter = threading.Thread(target=self._start_later, name="strakes-heart", daemon=True)
-        self._starter.start()
 
-    def _start_later(self) -> None:
-        while self._child is None and not self._stopping.wait(_FIRST_BEAT_S):
-            self._start()
+    def _keep_started(self) -> None:
+        while not self._stopping.wait(_FIRST_BEAT_S):
+            if self._child is None or self._child.poll() is not None:
+                self._start()
 
     def _start(self) -> None:
         with suppress(OSError):
+            if self._descriptor < 0:
+                flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                self._descriptor = os.open(MARKER_NAME, flags, dir_fd=self._directory)
             self._child = subprocess.Popen(
                 (*calls.CHILD, "beat", str(self._descriptor), str(HEARTBEAT_S), self._marker.to_bytes().decode()),
                 stdin=subprocess.PIPE,
@@ -88,7 +93,7 @@ class Heart:
         """Stop the heartbeat. Return False if its child process does not end within ``patience_s`` seconds."""
         if not self._stopping.is_set():
             self._stopping.set()
-            self._starter.join()
+            self._starter.join(patience_s)
         if self._child is None:
             self._close()
             return True
@@ -146,7 +151,7 @@ class Workspace:
                 parent = os.open(real, OPEN_DIRECTORY)
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
-                refuse_place_of_others(real, parent)
+                refuse_place_of_others(real, parent, squashed=mount.remote)
                 if mount.remote:
                     with suppress(OSError):
                         calls.call("try", str(real / name), MARKER_NAME)
@@ -156,12 +161,15 @@ class Workspace:
                     directory_now = _make_directory(real, parent, name)
                     undo.callback(_undo, parent, name, directory_now)
                     opened = directory_now, _write_marker(directory_now, marker)
+                    undo.callback(os.close, opened[1])
                     _refuse_exchanged(real / name, *opened)
+                    refuse_place_of_others(real, parent, squashed=os.fstat(opened[1]).st_uid == _SQUASHED_UID)
+                heart = Heart(*opened, marker, at_once=mount.remote)
             except OSError as error:
                 what, remedy = _PROBLEMS.get(error.errno or 0, _OTHER_PROBLEM)
                 raise BadInputError(what, where=str(real), why=os.strerror(error.errno or 0), remedy=remedy) from error
             undo.pop_all()
-        return cls(real / name, parent, opened[0], Heart(opened[1], marker, at_once=mount.remote), keep=keep)
+        return cls(real / name, parent, opened[0], heart, keep=keep)
 
     def remove(self) -> tuple[Left, ...]:
         """Stop the heartbeat and remove the workspace. Return the entries that remain."""
@@ -275,14 +283,16 @@ def refuse_workspace(real: Path) -> None:
                 raise BadInputError("this directory is a workspace of strakes", where=str(place), remedy=remedy)
 
 
-def refuse_place_of_others(real: Path, directory: int) -> None:
+def refuse_place_of_others(real: Path, directory: int, *, squashed: bool) -> None:
     """Raise BadInputError for root if other users can rename the entries of a directory.
 
-    They could give the name of a workspace to another directory, which root would then use or remove.
+    They could give the name of a workspace to another directory, which root would then use or remove. ``squashed``:
+    whether a server may show files of root as those of user nobody.
     """
     status = os.fstat(directory)
     free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
-    if os.geteuid() != 0 or (status.st_uid in (0, _SQUASHED_UID) and not free):
+    of_root = status.st_uid == 0 or (squashed and status.st_uid == _SQUASHED_UID)
+    if os.geteuid() != 0 or (of_root and not free):
         return
     why = (
         f"it belongs to user {name_of_user(status.st_uid)}"
@@ -330,7 +340,6 @@ def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:
     """
     made, ours = os.fstat(directory), os.fstat(marker)
     if made.st_uid != ours.st_uid or made.st_mode & ~ours.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        os.close(marker)
         what, remedy = "another directory took the place of the new one", "Measure in a directory of a trusted owner."
         raise BadInputError(what, where=str(path), why=f"it is one of user {made.st_uid}", remedy=remedy)
 

@@ -42,6 +42,13 @@ is_ours() {
     are_ours "$EUID" "${places[@]}"
 }
 
+# PATH: true if others can write neither this directory nor those in it.
+is_cache_ours() {
+    local place places=()
+    for place in "$1" "$1"/*; do find_way "$place"; done
+    are_ours "$EUID" "${places[@]}"
+}
+
 # CHECKOUT ENVIRONMENT: ends the command if another user could have put the Python of the environment there. Who can
 # write the checkout, or replace it, can replace this script, so that neither its owner nor the directories above matter.
 refuse_planted() {

@@ -118,14 +118,17 @@ def test_the_set_up_uses_no_temporary_files_and_caches_that_others_can_replace(
     path, place = bare_path(tmp_path / "bin", "stat"), tmp_path / "temporary"
     place.mkdir()
     os.chown(place, owner, owner)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "uv").symlink_to(place)
     variables = ("TMPDIR", "UV_CACHE_DIR", "PIP_CONFIG_FILE")
     words = " ".join(f"${{{name}-none}}" for name in variables)
-    said = f'echo "{words} $UV_NO_CONFIG ${{PIP_PYTHON-none}} $PIP_CERT" >>"{tmp_path}/seen"'
+    said = f'echo "{words} $UV_NO_CONFIG ${{PIP_PYTHON-none}} $PIP_CERT ${{UV_NO_CACHE-none}}" >>"{tmp_path}/seen"'
     (tmp_path / "bin" / "python3").write_text(f"#!/bin/bash\n{said}\nexit 1\n")
     (tmp_path / "bin" / "python3").chmod(0o755)
-    environment = {"STRAKES_NO_INSTALL": "1", "PATH": path, "PIP_PYTHON": "/bin/false", "PIP_CERT": "/x"}
+    environment = {"STRAKES_NO_INSTALL": "1", "PATH": path, "PIP_PYTHON": "/bin/false", "PIP_CERT": "/x"} | {"XDG_CACHE_HOME": f"{tmp_path}/cache"}
     checkout.strakes(environment=environment | dict.fromkeys(variables, str(place)))
-    assert (tmp_path / "seen").read_text() == " ".join(["none" if owner else str(place)] * 3) + " 1 none /x\n"
+    places, no_cache = " ".join(["none" if owner else str(place)] * 3), "1" if owner else "none"
+    assert (tmp_path / "seen").read_text() == f"{places} 1 none /x {no_cache}\n"
     # The file was created with this mode, because there is no chmod on this PATH.
     assert (checkout.path / ".venv" / "bootstrap.lock").stat().st_mode & 0o777 == 0o600
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from live_parts import histogram_of
 from mounts import fill_up, tmpfs_mounted
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.live import LiveWatch
@@ -191,6 +191,11 @@ def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInputError, match="must be a directory, not a file"):
         Ring(tmp_path / "file")
+    if os.geteuid() == 0:
+        (tmp_path / "theirs" / "watch").mkdir(parents=True)
+        os.chown(tmp_path / "theirs", 65534, 65534)
+        with pytest.raises(EnvironmentLacksError, match="other users can replace files"):
+            Ring(tmp_path / "theirs" / "watch")
 
 
 def test_a_store_that_becomes_read_only_is_reported_with_the_number_of_lost_lines(small: Path) -> None:

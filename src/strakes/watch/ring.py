@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import make_directory, open_kept, remove_kept
+from strakes.base.files import open_directory, open_kept, remove_kept
 from strakes.base.units import format_bytes
 from strakes.model.record import from_record
 from strakes.runs.store_files import AppendFile
@@ -66,13 +66,14 @@ class Ring:
             what, remedy = "the store of a watch must be a directory, not a file", "Give a directory with --store."
             raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
-            make_directory(directory)
+            # Otherwise, its name could be given to another directory, in which root would append and remove rows.
+            os.close(open_directory(directory, make=0o700, guarded=os.geteuid() == 0))
         except OSError as error:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> EnvironmentLacksError:
         where, why = error.filename or str(self.directory), error.strerror or ""
-        what, remedy = "strakes watch cannot write to the store", "Give a directory that can be written, with --store."
+        what, remedy = "strakes watch cannot write to the store", "Give a directory with --store that you, and nobody else, can write."
         return EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
 
     @property

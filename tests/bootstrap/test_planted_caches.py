@@ -125,7 +125,8 @@ def test_the_set_up_uses_no_temporary_files_and_caches_that_others_can_replace(
     said = f'echo "{words} $UV_NO_CONFIG ${{PIP_PYTHON-none}} $PIP_CERT ${{UV_NO_CACHE-none}}" >>"{tmp_path}/seen"'
     (tmp_path / "bin" / "python3").write_text(f"#!/bin/bash\n{said}\nexit 1\n")
     (tmp_path / "bin" / "python3").chmod(0o755)
-    environment = {"STRAKES_NO_INSTALL": "1", "PATH": path, "PIP_PYTHON": "/bin/false", "PIP_CERT": "/x"} | {"XDG_CACHE_HOME": f"{tmp_path}/cache"}
+    environment = {"STRAKES_NO_INSTALL": "1", "PATH": path, "PIP_PYTHON": "/bin/false", "PIP_CERT": "/x"}
+    environment["XDG_CACHE_HOME"] = f"{tmp_path}/cache"
     checkout.strakes(environment=environment | dict.fromkeys(variables, str(place)))
     places, no_cache = " ".join(["none" if owner else str(place)] * 3), "1" if owner else "none"
     assert (tmp_path / "seen").read_text() == f"{places} 1 none /x {no_cache}\n"

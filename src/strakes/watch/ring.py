@@ -73,7 +73,7 @@ class Ring:
 
     def _unwritable(self, error: OSError) -> EnvironmentLacksError:
         where, why = error.filename or str(self.directory), error.strerror or ""
-        what, remedy = "strakes watch cannot write to the store", "Give a directory with --store that you, and nobody else, can write."
+        what, remedy = "strakes watch cannot write to the store", "Give another directory of your own with --store."
         return EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
 
     @property

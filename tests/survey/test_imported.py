@@ -73,6 +73,8 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
         ({"knobs": {"queue.read_ahead_kb": "16"}}, "--knob does not name queue.read_ahead_kb"),
         ({"place": {"kept": "k", "entries": {f"{tmp_path}/x": {"kind": "inherit"}}}}, "not the name of a directory"),
         ({"place": {"kept": "../x", "drawn": True}}, "not the name of a directory"),
+        ({"place": {"target": "against"}}, "no cells of this study"),
+        ({"plan": good[0]["plan"] | {"phases": []}}, "phases must be a list"),
     ):
         cells.write_text("".join(json.dumps(cell | planted) + "\n" for cell in good))
         assert strakes([*survey, "--like", first.id]) == 2

@@ -12,11 +12,12 @@ from strakes.base.processors import other_programs
 from strakes.base.units import counted
 from strakes.model.cell import Cell
 from strakes.model.place import PLAIN, Place
+from strakes.model.plan_validate import validate_plan_document
 from strakes.model.portrait import SkippedCell
 from strakes.runs.choice import with_launcher
 from strakes.runs.launch import Launch
 from strakes.runs.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
-from strakes.runs.run import Run
+from strakes.runs.run import Run, told_as_damage
 from strakes.stats.interval import median
 from strakes.studies.study import Context, Pilot
 from strakes.survey.lacking import Absent, without_absent
@@ -148,13 +149,20 @@ def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
     wanted = {study.name for study in session.request.studies}
-    cells = [cell for cell in like.cells if cell.study in wanted]
+    cells = [cell for cell in like.cells if cell.study in wanted and cell.place.target in session.sides]
     stored = like.events_of(AmountsChosen)
     if not cells or not stored:
         raise BadInputError(
             "the run given with --like has no cells of this study", where=like.id, remedy="List the runs: strakes runs"
         )
-    largest = max(cell.plan.bytes_on_target() for cell in cells), max(cell.plan.inodes_on_target() for cell in cells)
+    with told_as_damage(like):
+        for cell in cells:
+            validate_plan_document(cell.plan.to_json())
+        sizes = [(cell.plan.bytes_on_target(), cell.plan.inodes_on_target()) for cell in cells]
+        largest = max(size[0] for size in sizes), max(size[1] for size in sizes)
+        session.pilot = pilot = Pilot(**stored[0].pilot)
+        if not min(pilot.write_bytes_per_s, pilot.read_bytes_per_s, pilot.creates_per_s) > 0:
+            raise ValueError("the rates of the pilot must be positive")
     if largest[0] > room[0] or largest[1] > room[1]:
         why = (
             f"its plans need {largest[0]:,} bytes and {counted(largest[1], 'file')}; {room[0]:,} and "
@@ -166,7 +174,6 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
             why=why,
             remedy="Free some space.",
         )
-    session.pilot = Pilot(**stored[0].pilot)
     session.writer.append_event(replace(stored[0], like=like.id))
     session.writer.write_cells(cells)
     return cells, stored[0].phase_s

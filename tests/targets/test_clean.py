@@ -228,7 +228,9 @@ def test_a_marker_that_is_no_file_does_not_count(tmp_path: Path, make_other: Cal
 
 
 @pytest.mark.parametrize("of", ["directory", "marker", "both"])
-def test_directories_of_another_user_stay(tmp_path: Path, of: str) -> None:
+def test_directories_of_another_user_stay_and_however_many_do_not_keep_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("giving files away needs root")
     place = make(tmp_path)
@@ -239,6 +241,12 @@ def test_directories_of_another_user_stay(tmp_path: Path, of: str) -> None:
     report = clean(tmp_path, force=True)
     assert (report.removed, "belongs to user" in report.ignored[0].why) == ((), True)
     assert (place / "file").exists()
+    if of != "marker":
+        ours = make(tmp_path, "20260101-000000-ours-0000")
+        for number in range(3):
+            (tmp_path / f"strakes-{number}").touch()
+        monkeypatch.setattr("strakes.targets.clean._MOST_NAMES", 2)
+        assert clean(tmp_path).removed == (str(ours),)
 
 
 def test_a_user_cannot_remove_the_remains_of_roots_run_and_gets_the_reason(tmpfs: Path) -> None:

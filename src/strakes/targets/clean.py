@@ -117,12 +117,22 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 
 
 def _names_like_ours(directory: int, path: Path) -> list[str]:
-    # The directory may have more names than fit into memory, so keep only matching ones.
-    with os.scandir(directory) as entries:
-        ours = (entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
-        names = sorted(islice(ours, _MOST_NAMES))
-        if next(entries, None) is None:
-            return names
-    why = f"it has more than {MOST_LISTED:,} names, or more than {_MOST_NAMES:,} that begin with {WORKSPACE_PREFIX}"
+    # The directory may have more names than fit into memory, so keep only matching ones, and if other users have made
+    # many of these, only those of this user and root.
+    for only_own in (False, True):
+        with os.scandir(directory) as entries:
+            alike = (entry for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))
+            names = sorted(entry.name for entry in islice(filter(_is_own, alike) if only_own else alike, _MOST_NAMES))
+            if next(entries, None) is None:
+                return names
+        if len(names) < _MOST_NAMES:
+            break
+    why = f"it has more than {MOST_LISTED:,} names, or more than {_MOST_NAMES:,} directories {WORKSPACE_PREFIX}*"
     remedy = "Check its server, or give a directory with fewer files."
     raise MeasurementError("a directory cannot be searched for workspaces", where=str(path), why=why, remedy=remedy)
+
+
+def _is_own(entry: os.DirEntry[str]) -> bool:
+    with suppress(OSError):
+        return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid in (0, os.geteuid())
+    return False

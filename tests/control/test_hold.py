@@ -244,10 +244,3 @@ def test_successive_changes_are_undone_one_after_the_other_and_one_that_is_kept_
     change_ended(world, root, number=16)
     restore(root, ask=world.ask)
     assert world.values["number"] == "64" and not records(own_records)
-
-
-def test_a_record_that_somebody_else_could_write_is_not_acted_on(world: World, root: Path, own_records: Path) -> None:
-    change_ended(world, root, number=64)
-    shutil.rmtree(root)
-    own_records.chmod(0o777)
-    assert restore(root, ask=world.ask) == () and world.values["number"] == "64"

@@ -71,6 +71,8 @@ class Heart:
 
     def _start(self) -> None:
         with suppress(OSError):
+            if self._child is not None and self._child.stdin is not None:
+                self._child.stdin.close()
             if self._descriptor < 0:
                 flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                 self._descriptor = os.open(MARKER_NAME, flags, dir_fd=self._directory)

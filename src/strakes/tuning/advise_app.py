@@ -253,6 +253,11 @@ def _lines(value: App | AppPhase, keys: Mapping[str, _Key]) -> Iterator[str]:
 
 
 def _written(field: str, value: object) -> str:
+    """Return a value as TOML.
+
+    >>> _written("name", "a\\u202eb")
+    '"a\\\\U0000202eb"'
+    """
     if isinstance(value, tuple):
         sizes = [_written(field, size) for size in value]
         return sizes[0] if len(sizes) == 1 else f"[{', '.join(sizes)}]"
@@ -261,4 +266,5 @@ def _written(field: str, value: object) -> str:
     if isinstance(value, int) and field.endswith("_bytes"):
         units = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
         return next((f'"{value // unit}{name}"' for unit, name in units if value % unit == 0), str(value))
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in text)

@@ -193,9 +193,13 @@ class _Watch:
             if number := self._next_signal(_TICK_S):
                 self._take(number)
             left = {process: thread for process, thread in self._left().items() if process in left}
+        waiting = {process for process, *_ in _waits(*left)}
         for process, thread in left.items():
-            text = for_terminal(f"strakes: process {process} {wait_in_words(process, thread)}; ")
-            os.write(2, f"{text}it is left behind. It ends when the servers answer again\n".encode())
+            text = f"process {process} has not ended yet"
+            if process in waiting:
+                text = f"process {process} {wait_in_words(process, thread)}; "
+                text += "it is left behind. It ends when the servers answer again"
+            os.write(2, f"strakes: {for_terminal(text)}\n".encode())
 
     def _left(self) -> dict[int, int]:
         if self._is_childless:

@@ -52,8 +52,8 @@ def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
     if not builder.node_names:
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
         nodes = read_corosync(texts.get(COROSYNC, ""), COROSYNC).one("nodelist").all("node")
-        members = [one.get("name") or one.get("ring0_addr") for one in nodes]
-        listed = [name for name in members if name and not is_address(name)]
+        members = [name for one in nodes if (name := one.get("name") or one.get("ring0_addr"))]
+        listed = [name for name in members if not is_address(name)]
         builder.nodes_assumed = not listed
         fenced = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', builder.text)
         named = (

@@ -236,6 +236,9 @@ def test_a_node_that_boots_alone_waits_for_its_peer(play: Callable[..., Scene]) 
     assert scene.ending == "outage" and "wait_for_all" in scene.said[0]
     rash = play(RoomPart("cold", "mds-b"), change=(COROSYNC, "wait_for_all: 1", "wait_for_all: 0"))
     assert rash.fenced == ("mds-a",) and rash.places == {"mdt0": "mds-b"} and "older copy" in rash.said[0]
+    change = ("pacemaker/cib.xml", 'no-quorum-policy" value="stop', 'no-quorum-policy" value="ignore')
+    lone = play(RoomPart("cold", "mds1"), example="three-nodes", change=change)
+    assert lone.places == {"mdt0": "mds1"}, "without the change, mds1 has no quorum"
 
 
 def test_remote_nodes_do_not_vote(play: Callable[..., Scene]) -> None:

@@ -374,9 +374,6 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        what, remedy = "a file cannot be written", "Free some space, or set TMPDIR to another directory."
-        return EnvironmentLacksError(what, where=f"{error.filename or ''}", why=error.strerror or "", remedy=remedy)
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
@@ -385,6 +382,9 @@ def _known_error(error: OSError) -> StrakesError | None:
     except OSError:
         _silence(1)
         return EnvironmentLacksError("standard output cannot be written", why=error.strerror or str(error))
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        what, remedy = "a file cannot be written", "Free some space, or set TMPDIR to another directory."
+        return EnvironmentLacksError(what, where=f"{error.filename or ''}", why=error.strerror or "", remedy=remedy)
     return None
 
 

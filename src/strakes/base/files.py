@@ -320,7 +320,7 @@ def make_own_directory(path: Path) -> None:
 
 @contextmanager
 def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
-    """Open a directory in which only this user can replace files and which, for root, nobody else can replace.
+    """Open a directory. Only this user can replace its files and, for root, nobody else the directory.
 
     The owner of a directory above it could give its name to another directory of root, with copies of his own files.
     """

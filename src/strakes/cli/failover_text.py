@@ -19,7 +19,7 @@ from strakes.failover.timeline import Timeline
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome
 
-_MOST_CLIENTS = 10  # Maximum number of rows in a table. Twice 10 would fill a terminal of 24 lines.
+_MOST_CLIENTS = 10  # Maximum number of rows in a table. Twice the number would fill a terminal of 24 lines.
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 _SAID = {"accepts": "accepts it", "refuses": "REFUSES it", "absent": "is not installed", "unable": "could not be asked"}
 

@@ -59,13 +59,13 @@ class Heart:
         self._directory, self._descriptor, self._marker = directory, descriptor, marker
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
-        self._starter = threading.Thread(target=self._keep_started, name="strakes-heart", daemon=True)
+        wait_s = 0.0 if at_once else _FIRST_BEAT_S
+        self._starter = threading.Thread(target=self._keep_started, args=(wait_s,), name="strakes-heart", daemon=True)
         self._starter.start()
-        if at_once:
-            self._start()
 
-    def _keep_started(self) -> None:
-        while not self._stopping.wait(_FIRST_BEAT_S):
+    def _keep_started(self, wait_s: float) -> None:
+        while not self._stopping.wait(wait_s):
+            wait_s = _FIRST_BEAT_S
             if self._child is None or self._child.poll() is not None:
                 self._start()
 

@@ -208,7 +208,7 @@ def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[N
         # Fix the available memory, on which the size of plans depends, so that results are reproducible.
         stack.enter_context(patch("strakes.survey.preparation.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
-        stack.enter_context(patch("strakes.survey.choosing.other_programs", lambda: None))
+        stack.enter_context(patch("strakes.survey.session.other_programs", lambda: None))
         for name, module in list(sys.modules.items()):
             if name.startswith(("strakes.survey.", "strakes.studies.")) and hasattr(module, "time"):
                 stack.enter_context(patch.object(module, "time", clock))

@@ -16,7 +16,7 @@ from strakes.model.plan import Phase
 from strakes.model.portrait import SkippedCell
 from strakes.model.record import from_record
 from strakes.model.results import Results
-from strakes.runs.records import FactsFound, Visit
+from strakes.runs.records import FactsFound, RunEvent, Visit
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.studies.study import Context, Pilot, Study
@@ -167,6 +167,7 @@ def store_run(
     kind: str = "survey",
     environment: Mapping[str, Any] | None = None,
     measured_at: datetime | None = None,
+    events: Sequence[RunEvent] = (),
     **options: Any,
 ) -> Run:
     usual = {"confidence": 0.9, "relative_half_width": 0.1, "budget_s": 60.0, "command": f"strakes {kind} {target}"}
@@ -174,7 +175,8 @@ def store_run(
         kind, kind, target, usual | options, environment or {"host": "n1"}, measured_at=measured_at
     ) as writer:
         writer.write_cells(cells)
-        writer.append_event(FactsFound(dict(facts)))
+        for event in (FactsFound(dict(facts)), *events):
+            writer.append_event(event)
         for visit in visits:
             writer.append_visit(visit)
         writer.finish("complete")

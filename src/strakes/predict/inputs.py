@@ -47,8 +47,9 @@ def file_system_of(run: Run) -> MeasuredFileSystem:
 def described(run: Run) -> str:
     """Return a line about a run: its id, its directories, and the load of the node before the run."""
     load = "".join(f"; load average {load:.1f} before it" for load in run.environment.get("load_average", ())[:1])
-    seen = load_before(run.environment, run.facts.get("others_busy"))
-    seen += [one for one in memory_warnings(results_of(run)) if one.code in ("memory-file-system", "cache-below")]
+    results = results_of(run)
+    seen = load_before(run.environment, results.facts.get("others_busy"))
+    seen += [one for one in memory_warnings(results) if one.code in ("memory-file-system", "cache-below")]
     sentences = (f"{one.text} {one.remedy}" for one in seen)
     return " ".join([f"From the run {run.id} on {run.directories}{load}.", *sentences])
 

@@ -169,6 +169,15 @@ class OthersSeen(RunEvent):
 
 
 @dataclass(frozen=True)
+class LoadSeen(RunEvent):
+    """Load by other programs between trials: share of processor time, and mean number of running threads."""
+
+    event = "load"
+    share: float
+    running: float
+
+
+@dataclass(frozen=True)
 class LayoutGiven(RunEvent):
     """The requested layout of new files. ``given``: their effective layout (None: the request was refused)."""
 

@@ -11,8 +11,9 @@ from strakes.base.language import gettext
 from strakes.model.portrait import Headline, Portrait, RunWarning, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.model.sample import begun_together
-from strakes.runs.records import AmountsChosen, CellSkipped, NeighbourFelt, PopulationRemoved
+from strakes.runs.records import AmountsChosen, CellSkipped, LoadSeen, NeighbourFelt, PopulationRemoved
 from strakes.runs.run import Run, told_as_damage
+from strakes.stats.interval import median
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amounts_of
@@ -37,6 +38,10 @@ def results_of(run: Run) -> Results:
 
 def _results_of(run: Run) -> Results:
     facts = dict(run.facts)
+    if looks := run.events_of(LoadSeen):
+        # The median: load that began and ended within a small part of the run does not matter.
+        facts["others_busy"] = median([look.share for look in looks])
+        facts["others_running"] = median([look.running for look in looks])
     for removal in run.events_of(PopulationRemoved)[:1]:
         facts["clean_up"] = {"files": removal.files, "elapsed_s": removal.elapsed_s}
     return collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), facts)

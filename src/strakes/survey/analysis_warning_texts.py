@@ -18,8 +18,8 @@ TEXTS: Mapping[str, str] = {
     "unsynced": "Nothing was synced at the end of {phases}: the data may still have been in this node's memory.",
     "memory-file-system": "The directory is on {file_system}: every figure shows memory, not storage.",
     "few-runs": "Only {runs} of the three runs that an interval needs.",
-    "background-load": "Other programs kept the {processors} processors of this node {share} busy before the run "
-    "(load average {load:.1f}).",
+    "background-load": "Other programs kept the {processors} processors of this node {share} busy "
+    "(load average {load:.1f} before the run).",
     "direct-refused": "{file_system} refused O_DIRECT (tried with an aligned write and read): everything was measured "
     "through the page cache.",
     "setting-differs": "{setting}: {asked} was asked for, {effective} is in effect.",

@@ -69,12 +69,12 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
 
 
 def load_before(environment: Mapping[str, Any], busy: float | None = None) -> list[RunWarning]:
-    """Return a warning if other programs kept more than a quarter of the processors busy before the run.
+    """Return a warning if other programs kept more than a quarter of the processors busy.
 
-    ``busy``: share of processor time just before the run. If None, the load average is used instead.
+    ``busy``: share of processor time between trials. If None, the load average before the run is used instead.
 
     >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
-    'Other programs kept the 2 processors of this node 98 % busy before the run (load average 23.0).'
+    'Other programs kept the 2 processors of this node 98 % busy (load average 23.0 before the run).'
     """
     if "load_average" not in environment or "cpus" not in environment:
         return []

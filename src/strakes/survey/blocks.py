@@ -15,7 +15,15 @@ from strakes.runs.records import CellDropped, PopulationRemoved
 from strakes.studies.measure_directories import files_kept
 from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE, WANTED_BLOCKS
 from strakes.survey.schedule import Schedule
-from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, note_others, shortest_limit_s, visit_cell
+from strakes.survey.session import (
+    LIMIT_FACTOR,
+    SHORTEST_LIMIT_S,
+    Session,
+    note_load,
+    note_others,
+    shortest_limit_s,
+    visit_cell,
+)
 from strakes.survey.verdicts import budgets_of, larger_budgets, verdicts_of, visit_s
 
 
@@ -60,6 +68,8 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             reason = f"the budget was too short for {FEWEST_BLOCKS} runs"
             session.writer.append_event(CellDropped(cell.key, reason, schedule.runs(cell.key)))
         note_others(session, "meanwhile")
+        if schedule.block > 0:
+            note_load(session)
         block = schedule.next_block()
         if not block:
             return

@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.processors import other_programs
 from strakes.base.units import counted
 from strakes.model.cell import Cell
 from strakes.model.place import PLAIN, Place
@@ -32,7 +31,7 @@ from strakes.survey.pilot import (
 )
 from strakes.survey.preparation import choose_cells, chooses_phases, make_context, room_of, team_size, why_left_out
 from strakes.survey.request import ProgressDisplay
-from strakes.survey.session import BESIDE, LIMIT_FACTOR, Session, shortest_limit_s, visit_cell
+from strakes.survey.session import BESIDE, LIMIT_FACTOR, Session, note_load, shortest_limit_s, visit_cell
 from strakes.survey.verdicts import visit_s
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.workspace import Workspace
@@ -56,15 +55,14 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
     striping = target.striping()
-    others = other_programs() if any(study.needs_pilot for study in session.request.studies) else None
+    if any(study.needs_pilot for study in session.request.studies):
+        note_load(session)
     facts = {
         **asdict(target.facts(session.workspace.path)),
         "path": str(target.path),
         "cpus": environment["cpus"],
         "memory_bytes": environment["memory_bytes"],
         "striping": None if striping is None else asdict(striping),
-        "others_busy": others and others.share,
-        "others_running": others and others.running,
         "no_striping": "" if striping else next((limit.why for limit in target.limits() if "layout" in limit.what), ""),
     }
     facts["nodes"] = _compare_nodes(

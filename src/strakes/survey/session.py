@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from strakes.base.processors import other_programs
 from strakes.model.cell import Cell
 from strakes.runs.engine import Engine
-from strakes.runs.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
+from strakes.runs.records import InterruptionsEnded, LoadSeen, OthersSeen, TroubleSeen, Visit
 from strakes.runs.run import Run
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import grown, rounds_begun
@@ -169,6 +170,12 @@ def note_others(session: Session, when: str) -> None:
         session.progress.note(
             f"another measurement runs in this directory, and both disturb each other: {'; '.join(others)}"
         )
+
+
+def note_load(session: Session) -> None:
+    """Record the load by other programs. No trial may be running."""
+    if load := other_programs():
+        session.writer.append_event(LoadSeen(*load))
 
 
 def note_trouble(session: Session, when: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -14,9 +15,11 @@ from strakes.model.answers import Answer
 from strakes.model.cell import Cell
 from strakes.model.plan import Phase
 from strakes.model.sample import Sample
+from strakes.runs.records import LoadSeen
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.survey import analysis_build
 from strakes.survey.analysis_answers import answers_of, questions_of, slowdown
-from studies.world import context, results_of, visits_of
+from studies.world import context, results_of, store_run, visits_of
 
 BUSY: Mapping[str, Any] = {
     "remote": False,
@@ -75,3 +78,28 @@ def test_more_processes_are_not_advised_only_because_they_get_more_processor_tim
     assert {one.grade for one in of_processes(1.0, QUIET)} == {"sure"}
     # Beside other programs, ranks rarely run at the same time, so equal rates do not show that contention is absent.
     assert {one.grade for one in of_processes(1.0, BUSY)} == {"undecided"}
+
+
+def test_ranks_that_fall_behind_at_the_time_limit_leave_a_small_gain_undecided() -> None:
+    def grades_of(slowest: int) -> set[str]:
+        rows = [[0, 200 - slowest], [1, slowest]]
+        behind = Sample("write", stopped_by="seconds", columns=("rank", "operations"), ranks=rows)
+        cells = [one for one in ProcessesPerNode().cells(context()) if isinstance(one, Cell)]
+        results = results_of(cells, visits_of(cells, lambda _phase, ranks: 1e8 * (1 + 0.5 * (ranks > 2)), 12, 0.01), {})
+        measured = [
+            replace(cell, observations=tuple(replace(one, sample=behind) for one in cell.observations))
+            if int(cell.settings["ranks"]) > 2
+            else cell
+            for cell in results.measured
+        ]
+        results = replace(results, measured=tuple(measured))
+        return {one.grade for one in answers_of(questions_of([ProcessesPerNode()], results), results)}
+
+    assert grades_of(95) == {"sure"} and grades_of(50) == {"undecided"}
+
+
+def test_load_that_ends_before_most_trials_makes_no_run_busy(tmp_path: Path) -> None:
+    for looks, expected in (((1.0, 0.0, 0.1), 0.1), ((0.0, 0.9, 0.8), 0.8)):
+        events = [LoadSeen(share, 2 * share) for share in looks]
+        run = store_run(tmp_path, [], [], {}, studies=["overview"], events=events)
+        assert analysis_build.results_of(run).facts["others_busy"] == expected

@@ -73,6 +73,9 @@ def answer_text(answer: Answer) -> str:
     >>> others = Comparison("1", "b", 1.46, 1.3, 1.7, "sure"), Comparison("2", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "processes", "sure", "8", "a", others[0], others, 0.9, 12))
     '8: 1.46 times as fast as 1 [1.3-1.7]; 2: not clearly slower'
+    >>> others = Comparison("4 KiB", "b", 6, 5, 7, "likely"), Comparison("8 MiB", "c", 1.03, 0.9, 1.1, "undecided")
+    >>> answer_text(Answer("q", "s", "writes", "undecided", "1 MiB", "a", others[0], others, 0.9, 12))[:68]
+    'avoid 4 KiB (likely); among the others not decided, leaning to 1 MiB'
     """
     return gettext("; ").join(filter(None, (_text(answer), answer.remark)))
 
@@ -83,6 +86,7 @@ def _text(answer: Answer) -> str:
     with suppress(BadInputError):  # Only numbers and sizes can be sorted.
         options = sorted(options, key=parse_bytes)
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
+    slower = [one.option for one in answer.others if one.grade != "undecided"]
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
     elif undecided and not apart and several:
@@ -91,6 +95,8 @@ def _text(answer: Answer) -> str:
         message = "no clear difference ({chosen} is {ratio} times as fast as {other} [{low}-{high}])"
     elif undecided and any(one.ratio < 1 for one in apart):
         message = "not decided; {chosen} may be enough ({others}; gains below {gain} do not count)"
+    elif several and undecided and slower:
+        message = "avoid {slower} (likely); among the others not decided, leaning to {chosen} ({others})"
     elif several and undecided:
         message = "not decided; leaning to {chosen} ({others})"
     elif several:
@@ -105,6 +111,7 @@ def _text(answer: Answer) -> str:
     shown = dict(zip(("chosen", "other", "ratio", "low", "high"), (*names, *map(number, values)), strict=True))
     share, gain, others = percent((answer.within or 1.0) - 1), percent(GOOD_ENOUGH - 1), _others(answer, options)
     shown |= {"share": share, "gain": gain, "others": others, "options": gettext(", ").join(options)}
+    shown["slower"] = gettext(", ").join(slower)
     return gettext(message, finding=answer.alike, **shown)
 
 

@@ -120,16 +120,23 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 
 
 def _agreeing(question: Question, answer: grades.Answer, results: Results) -> grades.Answer:
-    """Return the answer, undecided where the measured rates and those corrected for a busy machine disagree."""
-    if not _is_busy(results.facts):
-        return answer
-    idle = {**results.facts, "others_busy": 0}
-    values = [_values(option, replace(results, facts=idle)) for option in question.options]
+    """Return the answer, undecided where another way to count the same measurements disagrees.
+
+    On a busy machine: the rates without the correction. Always: the rates if phases that end at their time limit waited
+    for their slowest rank, as phases of a fixed amount do.
+    """
+    counts = [replace(results, measured=tuple(map(_until_slowest_rank, results.measured)))]
+    if _is_busy(results.facts):
+        counts.append(replace(results, facts={**results.facts, "others_busy": 0}))
+    values = [[_values(option, count) for option in question.options] for count in counts]
+
+    def gains(versus: Versus, levels: Sequence[Mapping[int, float]]) -> bool:
+        chosen, other = levels[answer.chosen], levels[versus.level]
+        return sum(chosen[block] - other[block] for block in chosen.keys() & other.keys()) > 0
 
     def agreeing(versus: Versus) -> Versus:
-        chosen, other = values[answer.chosen], values[versus.level]
-        gains = [chosen[block] - other[block] for block in chosen.keys() & other.keys()]
-        return versus if sum(gains) > 0 else replace(versus, grade="undecided")
+        agreed = versus.grade == "alike" or all(gains(versus, levels) for levels in values)
+        return versus if agreed else replace(versus, grade="undecided")
 
     versus = agreeing(answer.versus)
     return replace(answer, grade=versus.grade, versus=versus, others=tuple(map(agreeing, answer.others)))
@@ -201,6 +208,18 @@ def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
     power = -1 if cell.lower_is_better else 1
     seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** power) for one in cell.observations]
     return replace(cell, observations=tuple(seen))
+
+
+def _until_slowest_rank(cell: Measured) -> Measured:
+    power = -1 if cell.lower_is_better else 1
+    seen = [replace(one, value=one.value * _balance(one.sample) ** power) for one in cell.observations]
+    return cell if cell.is_side else replace(cell, observations=tuple(seen))
+
+
+def _balance(sample: Sample) -> float:
+    """Return the work of the slowest rank as a share of the mean, or 1 for a phase that did all its work."""
+    done = sample.column("operations")
+    return min(done) * len(done) / sum(done) if sample.stopped_by == "seconds" and any(done) else 1.0
 
 
 def slowdown(sample: Sample, facts: Mapping[str, Any]) -> float:

@@ -17,7 +17,7 @@ from strakes.base.files import default_root, make_new_directory
 from strakes.model.cell import Cell
 from strakes.runs.records import CellDropped, Visit
 from strakes.runs.run import FinishedStatus, Run
-from strakes.runs.store import Store
+from strakes.runs.store import Store, ended_in_order
 from strakes.runs.writer import RunWriter
 
 
@@ -130,6 +130,16 @@ def test_an_unfinished_run_is_resumed_with_its_cells_and_visits(store: Store, ma
     run = store.open(writer.id)
     assert [visit.visit for visit in run.visits] == [0, 1]
     assert len(run.manifest["resumed"]) == 1
+
+
+def test_an_error_of_the_data_of_a_resumed_run_names_the_run(store: Store, make_run: MakeRun) -> None:
+    with make_run() as writer:
+        writer.write_cells([Cell("s", "a", {})])
+        writer.append_visit(Visit(0, cell="a"))
+        writer.finish("interrupted")
+    with pytest.raises(BadInputError, match="cannot use a stored run"), ended_in_order(store, store.resume("f")):
+        raise IndexError
+    assert store.runs()[0].status == "failed"
 
 
 def test_resuming_takes_the_newest_run_with_the_same_fingerprint(store: Store, make_run: MakeRun) -> None:

@@ -139,8 +139,10 @@ def test_only_its_user_can_read_the_rows_of_a_watch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["visits.jsonl", "events.jsonl"])
 def test_a_run_whose_file_became_a_link_is_not_resumed(tmp_path: Path, store: Path, victim: Path, name: str) -> None:
-    stored = Store(store)
-    stored.create("plan", "p", tmp_path, {"fingerprint": "f"}, {}).close()
+    for stored in (Store(store), Store(tmp_path)):
+        stored.create("plan", "p", tmp_path, {"fingerprint": "f"}, {}).close()
+    with pytest.raises(StrakesError, match="other users can replace the store"):
+        Store(store).resume("f")
     (run,) = stored.runs()
     (run.path / name).unlink()
     plant(run.path / name, victim / "file")

@@ -117,7 +117,7 @@ def test_reads_of_a_search_are_marked_as_those_of_a_survey(monkeypatch: pytest.M
     monkeypatch.setattr(PublishedRun, "facts", {**run.facts, "file_system": "xfs", "block_device": device})
     marked = {cell.id for cell in build_portrait(run).cells if "cache-below" in cell.warnings}
     assert marked == {"tune/default:restart", "tune/best:restart"}
-    monkeypatch.setattr("strakes.tuning.outcome._MOST_PAIRS", 100)
+    monkeypatch.setattr("strakes.tuning.trial._MOST_PAIRS", 100)
     with pytest.raises(BadInputError, match="more trials or combinations"):
         build_portrait(run)
 

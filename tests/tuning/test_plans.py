@@ -26,7 +26,7 @@ def test_a_stored_space_takes_no_more_time_than_its_points(monkeypatch: pytest.M
     def stored(*points: tuple[int, ...]) -> Any:
         factors = tuple(Factor(str(number), tuple(range(60)), 0) for number in range(7))
         event = replace(space_event(SearchSpace(factors, only=((0,) * 7,)), SCALE, ()), points=points)
-        return SimpleNamespace(events_of=lambda _: [event])
+        return SimpleNamespace(events_of=lambda _: [event], visits=[])
 
     found = preparation_of(stored((0,) * 7, (1,) * 7))
     assert found is not None and found[0].points == ((0,) * 7, (1,) * 7) and found[1] == SCALE

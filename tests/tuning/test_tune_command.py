@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
-from strakes.cli.main import run
+from strakes.cli.main import run as run_command
 from strakes.runs.records import Visit
 from strakes.runs.store import Store
 
@@ -62,7 +62,9 @@ def test_a_search_ends_with_a_statement_and_a_report_and_leaves_no_files(
     assert {finding["id"] for finding in document["findings"]} >= {"tune-gain", "tune-mattered"}
 
 
-def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, app: Path, place: Path) -> None:
+def test_an_interrupted_search_goes_on_where_it_stopped(
+    strakes: StrakesRunner, app: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = [sys.executable, "-m", "strakes", "tune", "--app", str(app), str(place), "--budget", "6s", "--quiet"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -76,6 +78,19 @@ def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, 
     assert process.returncode == 130, errors
     assert b"--resume" in errors and list(place.iterdir()) == []
     before = _visits()
+    events = Store().open("latest").path / "events.jsonl"
+    good = events.read_text()
+    # Another user may have written the stored search.
+    for old, new, said in (
+        ('"name":"transfer_bytes"', '"name":"knob:vm.swappiness"', "vm.swappiness"),
+        ('"data_bytes":', '"data_bytes":1', "size of trials"),
+        ('"limit_s":', '"limit_s":"x","was":', "cannot use"),
+    ):
+        assert old in good
+        events.write_text(good.replace(old, new))
+        assert run_command(["tune", "--app", str(app), str(place), "--budget", "6s", "--quiet", "--resume"]) == 2
+        assert said in capsys.readouterr().err and list(place.iterdir()) == []
+    events.write_text(good)
     done = strakes("tune", "--app", app, place, "--budget", "6s", "--quiet", "--resume")
     assert done.returncode == 0, done.stderr
     run = Store().open("latest")
@@ -87,14 +102,14 @@ def test_unknown_settings_are_refused_before_anything_is_measured(
     app: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, said in ((["--only", "stripe count=3"], "next: One of: "), (["--knobs", "no.such.knob=1"], "next:")):
-        assert run(["tune", "--app", str(app), str(place), *words, "--quiet"]) == 2
+        assert run_command(["tune", "--app", str(app), str(place), *words, "--quiet"]) == 2
         assert said in capsys.readouterr().err
     assert Store().runs() == [] and list(place.iterdir()) == []
 
 
 def test_wrong_options_are_refused_with_status_2(app: Path, place: Path) -> None:
     for words in (["--app", str(app), "--only", "writers"], ["--app", f"{app}/no"], []):
-        assert run(["tune", *words, str(place)]) == 2
+        assert run_command(["tune", *words, str(place)]) == 2
 
 
 def _visits() -> list[Visit]:

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -303,19 +303,21 @@ def read_kept(path: Path, most_bytes: int) -> bytes:
         return read_whole(file, path, most_bytes)
 
 
-def make_own_directory(path: Path) -> None:
-    """Create a directory for files that strakes acts on, and its missing parents, with mode 0700. Raises OSError.
+@contextmanager
+def own_directory(path: Path) -> Iterator[int]:
+    """Open a directory of files that strakes acts on. It and missing parents are created with mode 0700.
 
-    Raises BadInputError if other users can replace files in it.
+    Raises BadInputError if other users can replace files in it, and OSError.
     """
-    try:
-        with _own_directory(path, make=0o700):
-            pass
-    except PlantedFileError as error:
-        store = "/var/lib/strakes" if os.geteuid() == 0 else "~/.local/share/strakes"
-        what, why = "other users can replace the store", str(error.strerror)
-        remedy = f"Set STRAKES_STORE to a directory of your own: STRAKES_STORE={store}"
-        raise BadInputError(what, where=str(path), why=why, remedy=remedy) from error
+    with ExitStack() as stack:
+        try:
+            directory = stack.enter_context(_own_directory(path, make=0o700))
+        except PlantedFileError as error:
+            store = "/var/lib/strakes" if os.geteuid() == 0 else "~/.local/share/strakes"
+            what, why = "other users can replace the store", str(error.strerror)
+            remedy = f"Set STRAKES_STORE to a directory of your own: STRAKES_STORE={store}"
+            raise BadInputError(what, where=str(path), why=why, remedy=remedy) from error
+        yield directory
 
 
 @contextmanager

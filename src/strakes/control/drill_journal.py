@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
-from strakes.base.files import closing, make_own_directory, open_directory, open_kept, open_own, read_whole, remove_kept
+from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.foreign_text import command_line
 from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
 from strakes.control.knob_journal import Owner
@@ -53,8 +53,8 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     Raises StrakesError if the file cannot be written. In this case, the fault must not be caused.
     """
     try:
-        here = {"path": os.getcwd(), "inode": _inode(os.stat("."))}
-        make_own_directory(_directory(root))
+        with own_directory(_directory(root)):
+            here = {"path": os.getcwd(), "inode": _inode(os.stat("."))}
     except OSError as error:
         raise store_error(error, _directory(root)) from error
     path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"

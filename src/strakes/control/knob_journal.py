@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import closing, make_own_directory, move_kept, open_kept, open_own, read_whole, remove_kept
+from strakes.base.files import closing, move_kept, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.processes import process_start
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
@@ -130,8 +130,8 @@ def locked(root: Path) -> Iterator[None]:
     """Lock all journals of a store while the ``with`` body runs. Raises BadInputError if others can replace them."""
     place = directory(root)
     try:
-        make_own_directory(place)
-        descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
+        with own_directory(place):
+            descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise store_error(error, place) from error
     with closing(descriptor):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError, did_you_mean
 from strakes.base.file_kinds import refuse_other_kind
-from strakes.base.files import closing, default_root, make_directory, make_new_directory, open_directory, pinned
+from strakes.base.files import closing, default_root, make_directory, make_new_directory, own_directory, pinned
 from strakes.base.foreign_text import command_line
 from strakes.base.units import counted
 from strakes.base.version import __version__
-from strakes.runs.run import Run, RunSummary, summary_of
+from strakes.runs.run import Run, RunSummary, summary_of, told_as_damage
 from strakes.runs.store_files import of_another_user, store_error, write_json
 from strakes.runs.writer import RunWriter, utc_now
 from strakes.targets.removal import enter, remove_empty
@@ -94,10 +94,11 @@ class Store:
     def resume(self, fingerprint: str) -> RunWriter:
         """Return the writer of the newest unfinished run whose options have ``fingerprint``.
 
-        Raises BadInputError if no run matches, or if another process writes it.
+        Raises BadInputError if no run matches, if another process writes it, or if other users could have written it.
         """
-        with ExitStack() as failed:
-            writer = failed.enter_context(RunWriter(self._newest_unfinished(fingerprint).path))
+        path = self._newest_unfinished(fingerprint).path
+        with own_directory(path) as opened, ExitStack() as failed:
+            writer = failed.enter_context(RunWriter(path, opened))
             if writer.run.manifest["options"].get("fingerprint") != fingerprint:
                 raise writer.run.damaged("another run has its name now", "run.json")
             writer.mark_running()
@@ -176,10 +177,13 @@ class Store:
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
     """Store the status "interrupted" or "failed" if the body raises. Discard a run without measurements.
 
-    Raises InterruptedByUser for Ctrl-C, else the exception of the body.
+    Raises InterruptedByUser for Ctrl-C, PerhapsDamagedError if a resumed run is inconsistent, else the exception of the
+    body.
     """
+    resumed = writer.run.cells or writer.run.visits or writer.run.events
     try:
-        yield
+        with told_as_damage(writer.run) if resumed else nullcontext():
+            yield
     except KeyboardInterrupt:
         if all(visit.purpose == "pilot" for visit in Run(writer.path).visits):
             store.discard(writer)
@@ -209,7 +213,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
 
 
 def _remove(run: Path, made: os.stat_result) -> None:
-    with suppress(OSError), closing(open_directory(run.parent)) as parent, closing(enter(parent, run.name)) as own:
+    with suppress(OSError), pinned(run.parent) as parent, closing(enter(parent, run.name)) as own:
         # The owner of the store can give the name to another directory, and bring others into a resumed run.
         if os.path.samestat(os.fstat(own), made):
             for name in filter(_FILE.fullmatch, os.listdir(own)):

@@ -73,10 +73,10 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             _require_libcephfs(request, hello)
         options = request.options(target.path)
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
-        if request.resume:
-            request = replace(request, seed=writer.run.manifest["options"]["seed"])
         grows = any(study.visits_in_sequence for study in request.studies)
         with ended_in_order(store, writer, resumable=request.keep or not grows), ExitStack() as stack:
+            if request.resume:
+                request = replace(request, seed=writer.run.manifest["options"]["seed"])
             visits = list(writer.run.visits)
             adopt = bool(visits) and grows
             spent_s = 0.0 if grows else sum(visit.elapsed_s for visit in visits)

@@ -21,7 +21,7 @@ from strakes.tuning.advise_paste import Paste, pastes
 from strakes.tuning.trial import confirmation_of, observed, preparation_of
 from strakes.tuning.tune_effects import Effects, effects
 from strakes.tuning.tune_plans import TrialSize
-from strakes.tuning.tune_search import MOST_TRIALS, Rules, Search
+from strakes.tuning.tune_search import Rules, Search
 from strakes.tuning.tune_space import Point
 from strakes.tuning.tune_words import KNOB, to_do, typed
 
@@ -35,8 +35,6 @@ _WHAT: Mapping[str, What] = {
 
 # If the best rate may exceed the present rate by more than this factor, the runs are too noisy to conclude.
 _LOOSE_TIMES = 1.5
-# Maximum number of combinations times trials. The model takes 8 bytes of memory for each pair and factor.
-_MOST_PAIRS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -175,8 +173,6 @@ def outcome_of(run: Run) -> TuningOutcome:
         remedy = "List the runs and their kinds: strakes runs"
         raise BadInputError("this run is not a search, or contains no trial", where=run.id, remedy=remedy)
     space, scale = preparation
-    if len(run.visits) > 2 * MOST_TRIALS or len(run.visits) * len(space.points) > _MOST_PAIRS:
-        raise run.damaged("it has more trials or combinations of settings than any search", "visits.jsonl")
     options = run.manifest["options"]
     app = app_from_text(options["app"], str(run.manifest["name"]))
     rules = Rules(confidence=float(options["confidence"]))

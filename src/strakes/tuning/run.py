@@ -41,7 +41,7 @@ from strakes.tuning.tune_offers import INTERFACES, LAYOUT_FACTORS, POSIX, Abilit
 from strakes.tuning.tune_plans import TrialSize, has_shares, layout_of
 from strakes.tuning.tune_search import Rules, Search, Trial
 from strakes.tuning.tune_space import Constraint, SearchSpace
-from strakes.tuning.tune_words import levels_from, typed
+from strakes.tuning.tune_words import levels_from, named, typed
 
 
 def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:
@@ -58,9 +58,9 @@ def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> 
             with engine_for(request.launch) as engine:
                 hello, options, title = engine.start(), request.options(), request.app.title
                 writer = begin_run(store, KIND, title, request.directory, options, target, hello, request.resume)
-                if request.resume:
-                    request = replace(request, seed=writer.run.manifest["options"]["seed"])
                 with ended_in_order(store, writer), ExitStack() as stack:
+                    if request.resume:
+                        request = replace(request, seed=writer.run.manifest["options"]["seed"])
                     site = open_site(stack, engine, target, writer.id, keep=request.keep)
                     _Session(request, writer, site, hello, progress).search()
                     progress.update("cleaning up", 1.0, "")
@@ -91,14 +91,9 @@ class _Session:
             self.history.tell(observation)
 
     def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
-        request = self.request
-        rules = Rules(confidence=request.confidence)
-        stored = preparation_of(self.writer.run)
-        if stored is not None:
-            space, scale = stored
-            space, _ = without_refused_layouts(space, self.site.places)
-            return space, scale, rules
-        able, scale, facts, why_not = look(request.app, self.site, self.hello, request.launch, request.budget_s)
+        request, stored = self.request, preparation_of(self.writer.run)
+        known = stored and stored[1]
+        able, scale, facts, why_not = look(request.app, self.site, self.hello, request.launch, request.budget_s, known)
         factors, refused = knob_factors(self.site.target, request.knobs)
         offered = offers(request.app, able)
         space = SearchSpace((*offered.factors, *factors), offered.constraints)
@@ -109,9 +104,20 @@ class _Session:
             remedy = "Allow more levels with --only."
             raise BadInputError("there is nothing to search: only one setting is possible", why=why, remedy=remedy)
         scale = replace(scale, seed=request.seed)
-        self.writer.append_event(FactsFound(facts))
-        self.writer.append_event(space_event(space, scale, (*why_not, *refused, *not_given)))
-        return space, scale, rules
+        if stored is None:
+            self.writer.append_event(FactsFound(facts))
+            self.writer.append_event(space_event(space, scale, (*why_not, *refused, *not_given)))
+        elif (space.factors, space.points, scale) != (stored[0].factors, stored[0].points, stored[1]):
+            # Another user may have written the stored search, with other settings of the system or larger files.
+            names = {named(factor.name) for factor in {*space.factors} ^ {*stored[0].factors}}
+            names |= {"the size of trials"} if scale != stored[1] else set()
+            raise BadInputError(
+                "the stored search differs from the one that this command and this system give",
+                where=f"{self.writer.path} (run {self.writer.id})",
+                why=f"in {', '.join(sorted(names)) or 'the combinations of settings'}",
+                remedy="Start a new search without --resume.",
+            )
+        return space, scale, Rules(confidence=request.confidence)
 
     def search(self) -> None:
         while trials := self.history.next_block(self._spent(), self._cost):
@@ -170,9 +176,12 @@ _PATIENCE_TIMES = 3.0  # Time limit of a phase, as a multiple of its planned dur
 
 
 def look(
-    app: App, site: Site, hello: Hello, launch: Launch, budget_s: float
+    app: App, site: Site, hello: Hello, launch: Launch, budget_s: float, known: TrialSize | None = None
 ) -> tuple[Abilities, TrialSize, Mapping[str, Any], tuple[str, ...]]:
-    """Probe the directory. Return what the system offers, the trial size, facts, and why interfaces do not work."""
+    """Probe the directory. Return what the system offers, the trial size, facts, and why interfaces do not work.
+
+    ``known``: trial size of a stored search. It is reduced if it is larger than a new search could choose.
+    """
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None
     if launch.launcher != "local":
@@ -194,10 +203,14 @@ def look(
     phase_s = max(_SHORTEST_PHASE_S, min(budget_s / (_TRIALS * phases * _OVERHEAD), _LONGEST_PHASE_S))
     most = min(max(phase.data_bytes for phase in app.phases), room[0] // (2 * ranks))
     data = power_of_two_at_most(max(_LEAST_BYTES, min(rate * phase_s / ranks, most)))
+    limit_s = _PATIENCE_TIMES * phase_s
+    if known is not None:  # Less space may be free now.
+        data = min(known.data_bytes, max(_LEAST_BYTES, 2 * most))
+        limit_s = min(known.limit_s, _PATIENCE_TIMES * _LONGEST_PHASE_S)
     working, why_not = _interfaces(engine, workspace, hello, target)
     layout = target.layout(workspace)
     pools = target.describe().pools if layout is not None and layout.pool else ()
-    scale = TrialSize(ranks, data, _PATIENCE_TIMES * phase_s, ranks_per_node=per_node)
+    scale = TrialSize(ranks, data, limit_s, ranks_per_node=per_node)
     able = Abilities(scale.ranks_of_a_node, data // _LEAST_CALLS, working, striping, layout, pools)
     return able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not
 

@@ -19,11 +19,13 @@ from strakes.targets.description import Interruption
 from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
 from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of, phase_name, plan_of, seconds_per_byte
-from strakes.tuning.tune_search import Confirmation, Stage, Trial, TrialResult
+from strakes.tuning.tune_search import MOST_TRIALS, Confirmation, Stage, Trial, TrialResult
 from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
 _NOT_SET = "not set"
+# Maximum number of combinations times trials. The model takes 8 bytes of memory for each pair and factor.
+_MOST_PAIRS = 20_000_000
 _MOST_LEVELS = 1000  # The model has a square matrix of the levels of a factor: 8 MB for this number.
 
 
@@ -140,11 +142,14 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
     factors = tuple(from_record(Factor, factor) for factor in stored.factors)
     if sum(len(factor.levels) for factor in factors) > _MOST_LEVELS:
         raise ValueError(f"the stored search space has more than {_MOST_LEVELS} levels")
+    if len(run.visits) > 2 * MOST_TRIALS or len(run.visits) * len(stored.points) > _MOST_PAIRS:
+        raise run.damaged("it has more trials or combinations of settings than any search", "visits.jsonl")
     levels = [set(factor.levels) for factor in factors]
     known = [len(point) == len(levels) and all(map(set.__contains__, levels, point)) for point in stored.points]
     if not known or not all(known) or tuple(factor.default for factor in factors) not in stored.points:
         raise ValueError("the stored points are not points of the stored search space")
-    return SearchSpace(factors, only=stored.points), TrialSize(**stored.scale, ranks_per_node=stored.ranks_per_node)
+    scale = from_record(TrialSize, {**stored.scale, "ranks_per_node": stored.ranks_per_node})
+    return SearchSpace(factors, only=stored.points), scale
 
 
 def not_tried_of(run: Run) -> tuple[str, ...]:

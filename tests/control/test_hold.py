@@ -240,7 +240,21 @@ def test_successive_changes_are_undone_one_after_the_other_and_one_that_is_kept_
     with change.changed(world.target(), {"number": 32}, store=root):
         assert world.values["number"] == "32"
     assert world.values["number"] == "64" and records(own_records)
-    restore(root, keep=True, ask=world.ask)
+    with change.changed(world.target(), {"number": 32}, store=root):
+        restore(root, keep=True, ask=world.ask)
+        assert json.loads(records(own_records)[0].read_text())["before"] == "64"
+    assert world.values["number"] == "64" and not records(own_records)
     change_ended(world, root, number=16)
     restore(root, ask=world.ask)
     assert world.values["number"] == "64" and not records(own_records)
+
+
+def test_the_record_of_a_change_whose_journal_is_lost_outlives_a_failed_change(
+    world: World, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_ended(world, root, number=64)
+    shutil.rmtree(root)
+    monkeypatch.setattr(world, "refuses", True)
+    with pytest.raises(BadInputError, match="not now"):
+        change.set_values(world.target(), {"number": 32}, store=root)
+    assert world.values["number"] == "64" and [record.before for record in lost(root)] == ["8"]

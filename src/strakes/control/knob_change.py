@@ -210,7 +210,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
             why, where = f"it was {shown(before)} and is {shown(now)}", place.name_with_host
             raise BadInputError(f"{knob.name} is being changed by somebody else", where=where, why=why)
     except StrakesError:
-        close_change(journal, number, place, "unchanged")
+        close_change(journal, number, place, "unchanged", before)
         raise
     if not already:
         place.write(wanted, ask)

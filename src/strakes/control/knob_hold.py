@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import closing, create_kept, open_directory, open_kept, open_own, remove_kept
-from strakes.control.knob_journal import Owner
+from strakes.base.files import closing, create_kept, open_directory, open_kept, open_own, remove_kept, replace_kept
+from strakes.control.knob_journal import JournalState, Owner
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
 
@@ -79,6 +79,15 @@ def give_back(place: KnobPlace, store: Path) -> None:
     with suppress(OSError), _locked(path):
         if _read(path).get("store") == os.path.abspath(store):
             remove_kept(path)
+
+
+def hand_over(place: KnobPlace, before: str | None, store: Path, heir: JournalState) -> None:
+    """Assign the record of a setting to another journal of ``store``, which found the value ``before``."""
+    record = KnobRecord(os.path.abspath(store), os.path.abspath(heir.path), heir.target, heir.owner, place, before)
+    path = _file(place)
+    with suppress(OSError), _locked(path):
+        if _read(path).get("store") == record.store:
+            replace_kept(path, json.dumps(to_record(record)).encode())
 
 
 def other_store(place: KnobPlace, store: Path) -> str:

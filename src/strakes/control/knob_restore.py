@@ -13,7 +13,7 @@ from pathlib import Path
 
 from strakes.base.errors import StrakesError
 from strakes.base.processes import commands_of
-from strakes.control.knob_hold import KnobRecord, give_back, other_store, records
+from strakes.control.knob_hold import KnobRecord, give_back, hand_over, other_store, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
@@ -144,9 +144,10 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
     done: list[Restored] = []
     silent = ""
-    for entry in reversed(state.open_entries):
+    for found in reversed(state.open_entries):
+        entry = found
         if first[entry.place.key] == entry.number:
-            entry = replace(entry, before=original.get(entry.place.key, entry.before))  # noqa: PLW2901
+            entry = replace(entry, before=original.get(entry.place.key, entry.before))
         if keep:
             done.append(_keep(journal, entry, ask))
             continue
@@ -158,7 +159,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
             elif silent:
                 why = f"not tried, because {silent}"
             else:
-                done.append(_put_back(journal, state, entry, ask))
+                done.append(_put_back(journal, state, entry, found.before, ask))
                 continue
         except CommandTimeout as error:
             silent, why = f"{error.where} does not answer", f"{error.what}: {error.where}"
@@ -172,7 +173,9 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     return done
 
 
-def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> Restored:
+def _put_back(
+    journal: KnobJournal, state: JournalState, entry: JournalEntry, found: str | None, ask: Runner
+) -> Restored:
     place = entry.place
     if not entry.known and (left := _left_commands(state.owner, DEFAULT_TIMEOUT_S)):
         why = f"a command that may change it is still running: process {', '.join(map(str, left))}"
@@ -181,9 +184,9 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
         value = place.read(ask)
     except PlaceGoneError as error:
         return _settle(journal, entry, "gone", None, error.why)
-    if value == entry.before:
-        return _settle(journal, entry, "unchanged", value)
     ours = entry.effective if entry.known else entry.wanted
+    if value == entry.before or (value == found != ours):
+        return _settle(journal, replace(entry, before=value), "unchanged", value)
     if value != ours:
         why = f"strakes set {shown(ours)}, but somebody else has changed it since"
         if not entry.known:
@@ -205,24 +208,27 @@ def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
         value, why = entry.place.read(ask), ""
     except StrakesError as error:
         value, why = None, error.why or error.what
-    give_back(entry.place, journal.root)
     return _settle(journal, entry, "kept", value, why)
 
 
 def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: str | None, why: str = "") -> Restored:
-    close_change(journal, entry.number, entry.place, outcome)
+    close_change(journal, entry.number, entry.place, outcome, entry.before)
     return _outcome(journal.path.stem, entry, outcome, value, why)
 
 
-def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: Outcome) -> None:
-    """Note in the journal that a change is undone.
+def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: Outcome, before: str | None) -> None:
+    """Note in the journal that a change is undone. ``before``: the value without the change.
 
-    First remove the record of the setting, unless the store has another change of it that is not undone. A record that
-    outlived its change would be taken for one whose journal is lost.
+    First remove the record of the setting, unless it belongs to another change that is not undone: one in a journal of
+    this store, or one whose journal is lost. A record that outlived its change would be taken for the latter.
     """
     states, _ = open_journals(journal.root)
-    same = {(state.path, each.number) for state in states for each in state.open_entries if each.place.key == place.key}
-    if same <= {(journal.path, number)}:
+    others = [(state, each) for state in states for each in state.open_entries if each.place.key == place.key]
+    others = [(state, each) for state, each in others if (state.path, each.number) != (journal.path, number)]
+    if others and outcome == "kept" and others[0][0].path > journal.path:
+        hand_over(place, others[0][1].before, journal.root, others[0][0])
+    original = next((record.before for record in records(journal.root)[0] if record.place.key == place.key), before)
+    if not others and (outcome != "unchanged" or before == original):
         give_back(place, journal.root)
     journal.note("settled", number=number, outcome=outcome)
 

@@ -15,7 +15,7 @@ from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
 from strakes.failover.cluster import Alerts
 from strakes.failover.description import read_description
-from strakes.failover.plan import plan_files, recovery_limits
+from strakes.failover.plan import plan_files, recovery_limits, write_plan
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -26,7 +26,7 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 def test_pacemaker_accepts_the_planned_configuration_without_a_warning(name: str, tmp_path: Path) -> None:
     need("crm_simulate", "crm_verify")
     cib, running = planned(name, tmp_path) / "pacemaker" / "cib.xml", tmp_path / "running.xml"
-    nodes = [node.name for node in read_description(EXAMPLES[name]).nodes]
+    nodes = [node.name for node in read_description(EXAMPLES[name])[0].nodes]
     up = [word for node in nodes for word in ("--node-up", node)]
     assert run("crm_simulate", "-x", cib, "--quorum", "1", *up, "-S", "-O", running).returncode == 0
     judged = run("crm_verify", "-V", "-x", running)
@@ -35,7 +35,7 @@ def test_pacemaker_accepts_the_planned_configuration_without_a_warning(name: str
 
 def test_a_value_of_the_description_is_one_word_of_a_command() -> None:
     odd = "/x; touch y"
-    cluster = replace(read_description(EXAMPLES["tianhe2"]), quorum_host=odd, alerts=Alerts(webhook_url_file=odd))
+    cluster = replace(read_description(EXAMPLES["tianhe2"])[0], quorum_host=odd, alerts=Alerts(webhook_url_file=odd))
     commands = [
         line for line in plan_files(cluster)[-1].text.splitlines() if re.match("printf .*haclient|.*certutil", line)
     ]
@@ -48,7 +48,7 @@ def test_pcs_reads_the_planned_configuration(name: str, tmp_path: Path) -> None:
     cib = planned(name, tmp_path) / "pacemaker" / "cib.xml"
     shown = run("pcs", "-f", cib, "constraint")
     assert shown.returncode == 0, shown.stderr
-    for target in read_description(EXAMPLES[name]).targets:
+    for target in read_description(EXAMPLES[name])[0].targets:
         assert f"promote drbd-{target.name}-clone then start serve-{target.name}" in shown.stdout
 
 
@@ -57,7 +57,7 @@ def test_pcs_reads_the_planned_configuration(name: str, tmp_path: Path) -> None:
 def test_drbdadm_accepts_the_resources_of_both_versions(name: str, dialect: str, tmp_path: Path) -> None:
     program = "/lib/drbd/drbdadm-84" if dialect == "8.4" else "/usr/sbin/drbdadm"
     need(program)
-    if not any(target.replicated for target in read_description(EXAMPLES[name]).targets):
+    if not any(target.replicated for target in read_description(EXAMPLES[name])[0].targets):
         pytest.skip("its nodes share their disks")
     text = EXAMPLES[name].read_text()
     text = (
@@ -67,13 +67,13 @@ def test_drbdadm_accepts_the_resources_of_both_versions(name: str, dialect: str,
     )
     description = tmp_path / "cluster.toml"
     description.write_text(text)
-    for file in plan_files(read_description(description)):
+    for file in plan_files(read_description(description)[0]):
         path = tmp_path / "plan" / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text)
     dumped = run(program, "-c", tmp_path / "plan" / "etc" / "drbd.conf", "dump")
     assert dumped.returncode == 0, dumped.stderr
-    for target in read_description(description).targets:
+    for target in read_description(description)[0].targets:
         assert f"resource {target.name} {{" in dumped.stdout
     assert "resource-and-stonith" in dumped.stdout
 
@@ -91,14 +91,14 @@ def test_fencing_devices_have_no_password_in_the_cib_and_only_the_survivor_has_a
         assert values["password_script"].startswith("/") and not {"password", "passwd"} & set(values)
         if "pcmk_delay_base" in values:
             delayed.add((values.get("pcmk_host_list") or values["pcmk_host_map"]).partition(":")[0])
-    cluster = read_description(EXAMPLES[name])
+    cluster = read_description(EXAMPLES[name])[0]
     # With more than two nodes the majority survives, so no delay is needed.
     assert delayed == ({cluster.survivor} if len(cluster.nodes) == 2 else set())
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_run_book_explains_every_protective_setting(name: str) -> None:
-    files = {file.path: file for file in plan_files(read_description(EXAMPLES[name]))}
+    files = {file.path: file for file in plan_files(read_description(EXAMPLES[name])[0])}
     book = files["RUNBOOK.md"].text
     lines = [line for file in files.values() for line in file.lines]
     assert len(lines) > 20 and (name != "tianhe2" or "it replaces: the serial heartbeat line" in book)
@@ -107,7 +107,7 @@ def test_the_run_book_explains_every_protective_setting(name: str) -> None:
 
 
 def test_lustre_targets_and_clients_name_both_servers_and_corosync_the_quorum_device() -> None:
-    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["lustre-active-active"]))}
+    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["lustre-active-active"])[0])}
     made = files["lustre/make-targets.sh"]
     assert made.count("--servicenode=10.30.0.1@o2ib") == 3 and made.count("--servicenode=10.30.0.2@o2ib") == 3
     assert made.count("--mgsnode=") == 4  # two nodes for each of the two targets besides the MGS
@@ -120,7 +120,7 @@ def test_recovery_limits_follow_from_the_number_of_clients(tmp_path: Path) -> No
     description = tmp_path / "cluster.toml"
     for clients, hard in ((100, 900), (2000, 900), (10_000, 4200)):
         description.write_text(EXAMPLES["tianhe2"].read_text().replace("clients = 2000", f"clients = {clients}"))
-        assert recovery_limits(read_description(description))[1] == hard
+        assert recovery_limits(read_description(description)[0])[1] == hard
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -144,7 +144,7 @@ def test_the_command_of_the_run_book_replaces_a_configuration_with_a_newer_epoch
 
 
 def test_the_tie_breaker_of_the_quorum_device_is_the_survivor_and_the_run_book_starts_it() -> None:
-    cluster = read_description(EXAMPLES["lustre-active-active"])
+    cluster = read_description(EXAMPLES["lustre-active-active"])[0]
     for number, node in enumerate(cluster.nodes, 1):
         files = {file.path: file.text for file in plan_files(replace(cluster, survivor=node.name))}
         assert f"tie_breaker: {number}" in files["etc/corosync/corosync.conf"]
@@ -162,7 +162,7 @@ def test_outlets_have_the_parameters_of_their_snmp_version(tmp_path: Path) -> No
         (older, {"snmp_version": "2c", "community": "fence"}, "username"),
     ):
         description.write_text(given)
-        files = {file.path: file.text for file in plan_files(read_description(description))}
+        files = {file.path: file.text for file in plan_files(read_description(description)[0])}
         outlets = [
             one for one in Xml.fromstring(files["pacemaker/cib.xml"]).iter("primitive") if "outlet" in one.get("id", "")
         ]
@@ -173,7 +173,7 @@ def test_outlets_have_the_parameters_of_their_snmp_version(tmp_path: Path) -> No
 
 
 def test_nfs_keeps_its_state_on_the_exported_disk_and_notifies_clients_from_the_service_address() -> None:
-    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["nfs"]))}
+    files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["nfs"])[0])}
     cib = Xml.fromstring(files["pacemaker/cib.xml"])
     group = next(cib.iter("group"))
     agents = [member.get("type") for member in group.iter("primitive")]
@@ -272,3 +272,17 @@ def test_a_replaced_plan_is_not_written_through_symbolic_links(strakes: StrakesR
     (directory / "etc").unlink()
     assert strakes(*words).returncode == 0
     assert os.listdir(outside) == [] and not (directory / "RUNBOOK.md").is_symlink()
+    (tmp_path / "link").symlink_to(outside)
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "link", 65534, 65534, follow_symlinks=False)
+        refused = strakes(*words[:-2], tmp_path / "link" / "a" / "b")
+        assert refused.returncode == 2 and "link of another user" in refused.stderr and os.listdir(outside) == []
+
+
+def test_a_plan_has_the_description_that_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    description = tmp_path / "cluster.toml"
+    description.write_bytes(EXAMPLES["nfs"].read_bytes())
+    # After the check, its owner replaces the description with a link to a secret.
+    monkeypatch.setattr("strakes.failover.plan.plan_files", lambda _: [description.write_text("secret")][:0])
+    write_plan(description, tmp_path / "plan", replace=False)
+    assert (tmp_path / "plan" / "cluster.toml").read_bytes() == EXAMPLES["nfs"].read_bytes()

@@ -28,7 +28,7 @@ from strakes.targets.command import CommandTimeout, Completed, run
 
 NODE_A, NODE_B = RoomPart("node", "mds-a"), RoomPart("node", "mds-b")
 SERVICE, CROSS, MANAGEMENT = (RoomPart("network", name) for name in ("service", "cross", "management"))
-TIANHE = read_description(EXAMPLES["tianhe2"])
+TIANHE = read_description(EXAMPLES["tianhe2"])[0]
 WIRING = Wiring.of(setup_of("", Path(), {file.path: file.text for file in plan_files(TIANHE)}, TIANHE), TIANHE)
 
 

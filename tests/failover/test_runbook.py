@@ -25,7 +25,7 @@ _NOTED = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_command_of_the_run_book_names_its_nodes(name: str, tmp_path: Path) -> None:
     text = (planned(name, tmp_path) / "RUNBOOK.md").read_text()
-    nodes = {node.name for node in read_description(EXAMPLES[name]).nodes}
+    nodes = {node.name for node in read_description(EXAMPLES[name])[0].nodes}
     book = steps(text)
     assert len(book) == len(re.findall(r"^```sh", text, re.M)) >= 8
     for step in book:
@@ -51,7 +51,7 @@ def test_each_family_of_distributions_has_separate_package_and_firewall_commands
 @pytest.mark.parametrize("name", _NOTED)
 def test_the_steps_of_a_run_book_set_up_a_cluster_that_serves_and_fences(name: str, labs: Labs, tmp_path: Path) -> None:
     plan = planned(name, tmp_path / "plan")
-    cluster = read_description(EXAMPLES[name])
+    cluster = read_description(EXAMPLES[name])[0]
     labs.up("ha")
     nodes = FreshNodes(labs.status("ha")["facts"], [node.name for node in cluster.nodes], plan)
     served = {f"mount-{target.name}": target.prefers for target in cluster.targets}

@@ -142,9 +142,10 @@ def _texts(value: object) -> Iterator[str]:
         yield from (text for one in value for text in _texts(one))
 
 
-def read_description(path: Path) -> Cluster:
-    """Read cluster.toml and return the cluster. Raises BadInputError with the file, the key and the reason."""
-    return described(read_toml(path, "the description", "cluster"))
+def read_description(path: Path) -> tuple[Cluster, str]:
+    """Return the cluster and the text of cluster.toml. Raises BadInputError with the file, the key and the reason."""
+    file = read_toml(path, "the description", "cluster")
+    return described(file), file.text
 
 
 def described(file: TomlFile) -> Cluster:

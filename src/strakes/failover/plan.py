@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import write_below
+from strakes.base.files import closing, open_directory, pinned, write_below
 from strakes.failover.cluster import Cluster, ServedTarget
 from strakes.failover.description import read_description
 
@@ -234,15 +234,15 @@ def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cl
 
     ``replace``: write to a directory that is not empty.
     """
-    cluster = read_description(description)
-    files = (PlannedFile(DESCRIPTION, description.read_text(encoding="utf-8")), *plan_files(cluster))
+    cluster, text = read_description(description)
+    files = (PlannedFile(DESCRIPTION, text), *plan_files(cluster))
     try:
-        if directory.exists() and os.listdir(directory) and not replace:
-            remedy = "Give another one, or --replace to write over an earlier plan."
-            raise BadInputError("the directory is not empty", where=str(directory), remedy=remedy)
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            write_below(directory, file.path, file.text.encode(), file.mode)
+        with closing(open_directory(directory, make=0o777)) as opened, pinned(directory, opened):
+            if os.listdir(opened) and not replace:
+                remedy = "Give another one, or --replace to write over an earlier plan."
+                raise BadInputError("the directory is not empty", where=str(directory), remedy=remedy)
+            for file in files:
+                write_below(directory, file.path, file.text.encode(), file.mode)
     except OSError as error:
         where, why = error.filename or str(directory), error.strerror or str(error)
         raise BadInputError("the plan cannot be written", where=where, why=why) from error

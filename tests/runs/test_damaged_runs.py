@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -46,6 +47,32 @@ def test_a_missing_or_torn_file_is_named(
         assert str(file) in (error := capsys.readouterr().err) and "backup" in error, error
     assert strakes(["report", "latest"]) == 0
     assert strakes(["report", "guide", "-o", str(tmp_path / "guide.md")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("options", {"beside": 5}),
+        ("options", {"beside": [1]}),
+        ("resumed", 5),
+        ("created", "0001-01-01T00:00:00+14:00"),
+        ("created", "9999-12-31T23:59:59-14:00"),
+        ("target", "/x" * 100_000),
+        ("more", [[]] * 300_000),
+        ("more", "x" * 5_000_000),
+    ],
+)
+def test_a_run_with_impossible_values_hides_no_other(
+    key: str, value: object, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = next(path for path in RUNS if path.name.startswith("open-close"))
+    damaged, _ = unpack(path, runs), unpack(path, runs, SOUND)
+    manifest = json.loads((damaged / "run.json").read_text())
+    (damaged / "run.json").write_text(json.dumps(manifest | {key: value}))
+    for words in (["runs"], ["report", "latest"], ["runs", "history"]):
+        assert strakes(words) == 0
+    output = capsys.readouterr().out
+    assert f"{damaged.name}  " in output and "damaged" in output and len(output) < 100_000
 
 
 def test_a_history_goes_on_without_a_damaged_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,14 +52,14 @@ def replace_text(path: Path, text: str) -> None:
         raise store_error(error, path) from error
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, most_bytes: int = _MOST_DOCUMENT_BYTES, most_values: int = _MOST_VALUES) -> dict[str, Any]:
     """Return the JSON object in ``path``.
 
     Raises BadInputError if the file does not contain one, FileNotFoundError if the file is missing.
     """
-    document = _parse_row(_read(path, _MOST_DOCUMENT_BYTES))
+    document = _parse_row(_read(path, most_bytes), most_values)
     if document is None:
-        raise _damaged(path, f"it is not a JSON object with at most {_MOST_VALUES:,} values")
+        raise _damaged(path, f"it is not a JSON object with at most {most_values:,} values")
     return document
 
 
@@ -110,16 +110,16 @@ def whole_length(data: bytes) -> int:
     return end if not last or _parse_row(last) is not None else end - len(last)
 
 
-def parsed(text: bytes) -> Any:
-    """Parse JSON. Raises RecursionError, and ValueError also for more values than fit into the memory."""
-    if sum(map(text.count, (b",", b"[", b"{"))) > _MOST_VALUES:
-        raise ValueError(f"the file holds more than {_MOST_VALUES} values")
+def parsed(text: bytes, most_values: int = _MOST_VALUES) -> Any:
+    """Parse JSON. Raises RecursionError, and ValueError also for too many values."""
+    if sum(map(text.count, (b",", b"[", b"{"))) > most_values:
+        raise ValueError(f"the file holds more than {most_values} values")
     return json.loads(text)
 
 
-def _parse_row(line: bytes) -> dict[str, Any] | None:
+def _parse_row(line: bytes, most_values: int = _MOST_VALUES) -> dict[str, Any] | None:
     try:
-        row = parsed(line)
+        row = parsed(line, most_values)
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None

@@ -80,7 +80,6 @@ def not_understood(text: str) -> MeasurementError:
 _BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _MOST_BYTES = 1 << 16
-_ROOT = "Run strakes as root, or ask your administrator."
 _REFUSED = re.compile("EACCES|EPERM|[Pp]ermission denied|Operation not permitted|access denied")
 _INVALID = re.compile("EINVAL|Invalid argument|out of range|error parsing value|not in range|does not match|invalid")
 
@@ -173,23 +172,22 @@ class KnobPlace:
         why = os.strerror(error.errno or 0)
         if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
             return self._gone(why)
-        if error.errno in _NOT_ALLOWED:
-            return EnvironmentLacksError(f"{self.knob} {what}", where=self.file, why=why, remedy=_ROOT)
-        if error.errno in _BAD_VALUE:
-            remedy = "Choose a value that the kernel and the driver allow: strakes knobs list DIR shows the range."
-            return BadInputError(f"{self.knob} {what}", where=self.file, why=why, remedy=remedy)
-        return MeasurementError(f"{self.knob} {what}", where=self.file, why=why)
+        denied, invalid = error.errno in _NOT_ALLOWED, error.errno in _BAD_VALUE
+        return self._failure(what, self.file, why, denied=denied, invalid=invalid)
 
     def _gone(self, why: str) -> PlaceGoneError:
         return PlaceGoneError(f"the setting {self.knob} does not exist here", where=self.name, why=why)
 
     def _refusal(self, done: Completed, what: str) -> StrakesError:
         output = done.stderr.strip() or done.stdout.strip()
-        why, where = done.last_line, shlex.join(done.argv)
-        if _REFUSED.search(output):
-            return EnvironmentLacksError(f"{self.knob} {what}", where=where, why=why, remedy=_ROOT)
-        if _INVALID.search(output):
-            remedy = "Choose a valid value: strakes knobs list DIR shows them."
-            return BadInputError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)
-        remedy = "Check that the servers answer, then try again."
-        return MeasurementError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)
+        denied, invalid = (pattern.search(output) is not None for pattern in (_REFUSED, _INVALID))
+        return self._failure(what, shlex.join(done.argv), done.last_line, denied=denied, invalid=invalid)
+
+    def _failure(self, what: str, where: str, why: str, *, denied: bool, invalid: bool) -> StrakesError:
+        kind: type[StrakesError] = MeasurementError
+        remedy = "" if self.file else "Check that the servers answer, then try again."
+        if denied:
+            kind, remedy = EnvironmentLacksError, "Run strakes as root, or ask your administrator."
+        elif invalid:
+            kind, remedy = BadInputError, "Choose a valid value: strakes knobs list DIR shows them."
+        return kind(f"{self.knob} {what}", where=where, why=why, remedy=remedy)

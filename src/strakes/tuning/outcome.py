@@ -62,19 +62,11 @@ class TuningOutcome:
         return IntervalOf(gain.interval.low, gain.interval.high, gain.interval.confidence, of, "times")
 
     @property
-    def default(self) -> Mapping[str, Setting]:
-        """Return the present setting of the application."""
-        return self.search.space.settings(self.search.space.default)
-
-    @property
-    def best(self) -> Mapping[str, Setting]:
-        """The best setting that the search found."""
-        return self.search.space.settings(self.search.best)
-
-    @property
     def changes(self) -> Mapping[str, Setting]:
         """Return the levels of the best setting that differ from the present setting."""
-        return {name: level for name, level in self.best.items() if level != self.default[name]}
+        space = self.search.space
+        default, best = map(space.settings, (space.default, self.search.best))
+        return {name: level for name, level in best.items() if level != default[name]}
 
     @cached_property
     def effects(self) -> Effects:

@@ -75,6 +75,7 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
         ({"place": {"kept": "../x", "drawn": True}}, "not the name of a directory"),
         ({"place": {"target": "against"}}, "no cells of this study"),
         ({"plan": good[0]["plan"] | {"phases": []}}, "phases must be a list"),
+        ({"plan": good[0]["plan"] | {"team": {"ranks": 2, "memory_hog_bytes": 1 << 40}}}, "takes memory of the node"),
     ):
         cells.write_text("".join(json.dumps(cell | planted) + "\n" for cell in good))
         assert strakes([*survey, "--like", first.id]) == 2

@@ -156,6 +156,9 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
     with told_as_damage(like):
         for cell in cells:
             validate_plan_document(cell.plan.to_json())
+            # Another user may have written the plan. No plan of a study does this.
+            if cell.plan.memory_hog_bytes or any(phase.backend == "s3" for phase, _ in cell.plan.each()):
+                raise ValueError("a plan takes memory of the node, or writes to an object store")
         sizes = [(cell.plan.bytes_on_target(), cell.plan.inodes_on_target()) for cell in cells]
         largest = max(size[0] for size in sizes), max(size[1] for size in sizes)
         session.pilot = pilot = Pilot(**stored[0].pilot)

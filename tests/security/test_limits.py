@@ -26,7 +26,7 @@ _FEW_BYTES = 300 << 20
         (resource.RLIMIT_AS, _FEW_BYTES, "it is limited to 300 MiB"),
         (resource.RLIMIT_NOFILE, 20, "the limit is 20"),
         (resource.RLIMIT_FSIZE, 1000 << 10, "it is limited to 1000 KiB"),
-        (resource.RLIMIT_STACK, 128 << 10, "it is limited to 128 KiB"),
+        (resource.RLIMIT_STACK, 800 << 10, "it is limited to 800 KiB"),
     ],
 )
 def test_limits_that_are_too_small_are_refused_at_once(tmp_path: Path, kind: int, limit: int, why: str) -> None:

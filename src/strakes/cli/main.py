@@ -140,8 +140,8 @@ def cli(ctx: click.Context, language: str | None) -> None:
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
 # Minimum limit on open files. A survey has 24 open files, and 64 parallel commands on servers need 6 each.
 _LEAST_OPEN_FILES = 512
-# Minimum file size and stack size. Output is buffered in files of up to 68 MiB. Engines crash with 128 KiB of stack.
-_LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 512 << 10
+# Minimum file size and stack size. Output is buffered in files of up to 68 MiB. Engines crash with 800 KiB of stack.
+_LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 2 << 20
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
 

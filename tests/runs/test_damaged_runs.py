@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from runs.test_older_runs import RUNS, unpack
 from strakes.cli.main import run as strakes
+from strakes.runs.run import Run
+from strakes.runs.store_files import store_error
 
 SMALL = [path for path in RUNS if path.name.split(".")[0] in ("open-close", "tune", "import-ior-a", "startup-load")]
 FILES = ("run.json", "environment.json", "cells.jsonl", "visits.jsonl", "events.jsonl")
@@ -73,6 +77,16 @@ def test_a_run_with_impossible_values_hides_no_other(
         assert strakes(words) == 0
     output = capsys.readouterr().out
     assert f"{damaged.name}  " in output and "damaged" in output and len(output) < 100_000
+
+
+def test_a_report_elsewhere_is_written_although_the_run_cannot_be(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = unpack(next(path for path in RUNS if path.name.startswith("open-close")), runs)
+    read_only = OSError(errno.EROFS, os.strerror(errno.EROFS))
+    monkeypatch.setattr(Run, "write", Mock(side_effect=store_error(read_only, run)))
+    assert strakes(["report", "latest", "--html", str(tmp_path / "page.html")]) == 3
+    assert (tmp_path / "page.html").exists() and "Free some space" not in capsys.readouterr().err
 
 
 def test_a_history_goes_on_without_a_damaged_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,16 +81,16 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
         printed, written, findings = prints_summary(report.json, report.html), None, asdict(in_english)
         try:
             write_json(report.json, findings)
-            run.write("findings.json", findings)
             if asked:
                 write_report(portrait, run, report.html)
                 written = report_path(run, report.html)
+            run.write("findings.json", findings)
         finally:
             if printed:
                 say_text(render_summary(portrait, written))
     except EnvironmentLacksError as error:
         if str(run.path) in error.where:
-            error.remedy = f"Free some space there. {complete}"
+            error.remedy = f"{error.remedy} {complete}"
         raise
     except KeyboardInterrupt:
         raise InterruptedByUser("interrupted while the report was written", remedy=complete) from None

@@ -144,22 +144,21 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
     done: list[Restored] = []
     silent = ""
-    for found in reversed(state.open_entries):
-        entry = found
-        if first[entry.place.key] == entry.number:
-            entry = replace(entry, before=original.get(entry.place.key, entry.before))
+    for own in reversed(state.open_entries):
+        key = own.place.key
+        entry = replace(own, before=original.get(key, own.before)) if first[key] == own.number else own
         if keep:
             done.append(_keep(journal, entry, ask))
             continue
         try:
-            if entry.place.key in newer:
+            if key in newer:
                 why = "a later change of this setting must be put back first"
             elif other := other_store(entry.place, root):
                 why = f"it was changed by strakes with the store {other}, which must put it back first"
             elif silent:
                 why = f"not tried, because {silent}"
             else:
-                done.append(_put_back(journal, state, entry, found.before, ask))
+                done.append(_put_back(journal, state, entry, own.before, ask))
                 continue
         except CommandTimeout as error:
             silent, why = f"{error.where} does not answer", f"{error.what}: {error.where}"
@@ -173,9 +172,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     return done
 
 
-def _put_back(
-    journal: KnobJournal, state: JournalState, entry: JournalEntry, found: str | None, ask: Runner
-) -> Restored:
+def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, own: str | None, ask: Runner) -> Restored:
     place = entry.place
     if not entry.known and (left := _left_commands(state.owner, DEFAULT_TIMEOUT_S)):
         why = f"a command that may change it is still running: process {', '.join(map(str, left))}"
@@ -185,7 +182,7 @@ def _put_back(
     except PlaceGoneError as error:
         return _settle(journal, entry, "gone", None, error.why)
     ours = entry.effective if entry.known else entry.wanted
-    if value == entry.before or (value == found != ours):
+    if value == entry.before or (value == own != ours):
         return _settle(journal, replace(entry, before=value), "unchanged", value)
     if value != ours:
         why = f"strakes set {shown(ours)}, but somebody else has changed it since"

@@ -58,7 +58,6 @@ class TestCephFsControl(OnMount):
         ("pinned", Placement("manual", (1,), inherited=True)),
         ("spread", Placement("automatic", count=1)),
         ("everywhere", Placement("automatic", count=-1)),
-        ("random", Placement("automatic", hash="random 0.01")),
         ("usual", Placement("inherit")),
     )
 

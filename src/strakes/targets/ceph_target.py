@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from strakes.base.errors import EnvironmentLacksError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.units import KIB, MIB, counted
 from strakes.targets import calls
 from strakes.targets import ceph_cluster as cluster
-from strakes.targets import ceph_layouts as layouts
 from strakes.targets.answers import understood
 from strakes.targets.calls import Quota
 from strakes.targets.ceph_cluster import Eviction, evictions_in, interruptions_in
@@ -48,6 +48,11 @@ from strakes.targets.target import Target, TargetFacts, said
 
 _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
+# Extended attributes with layouts and pins (docs.ceph.com: cephfs/file-layouts, cephfs/multimds).
+FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
+PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
+# In CephFS, stripe units are multiples of 64 KiB, and objects have 4 MiB by default.
+UNIT_BYTES, _OBJECT_BYTES = 64 * KIB, 4 * MIB
 # Maximum age in seconds of a cached MDS map. Ceph needs some seconds to replace a metadata server.
 _MAP_FRESH_S = 1.0
 # Seconds between calls of ``ceph osd df`` on clusters with too many OSDs to query each of them.
@@ -90,10 +95,9 @@ class CephTarget(Target):
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def controls(self) -> tuple[str, ...]:
-        spread = f"{layouts.DISTRIBUTED}, {layouts.RANDOM}"
         return (
-            f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
-            f"metadata rank of directories: by hand ({layouts.PIN}), over all ranks ({spread})",
+            f"stripe unit, stripe count, object size and pool of new files ({DIRECTORY})",
+            f"metadata rank of directories: by hand ({PIN}), over all ranks ({DISTRIBUTED})",
         )
 
     def describe(self) -> Description:
@@ -115,8 +119,8 @@ class CephTarget(Target):
 
     def layout(self, path: Path) -> Layout | None:
         nearest, *others = self._above(path)
-        text = self._call("the layout cannot be read", "first", nearest, layouts.DIRECTORY, *others)
-        return None if text is None else layouts.read_layout(text)
+        text = self._call("the layout cannot be read", "first", nearest, DIRECTORY, *others)
+        return None if text is None else read_layout(text)
 
     def _above(self, path: Path) -> list[str]:
         top = self.mount.mount_point
@@ -125,30 +129,30 @@ class CephTarget(Target):
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         with understood("ceph"):
             stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
-        value = layouts.write_layout(wanted, self.layout(directory) or Layout(), stores)
+        value = write_layout(wanted, self.layout(directory) or Layout(), stores)
         given = self._call(
             f"the layout cannot be set ({value})",
             "layout",
-            *(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE),
+            *(str(directory), DIRECTORY, value, _PROBE, FILE),
             remedy="Give a stripe unit that is a multiple of 64 KiB and divides the object size, and a data pool of "
             "the file system.",
         )
-        return layouts.read_layout(given or "")
+        return read_layout(given or "")
 
     def striping(self) -> Striping | None:
         try:
             with understood("ceph"):
                 self._require_same_cluster()
-                return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), layouts.UNIT_BYTES)
+                return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), UNIT_BYTES)
         except StrakesError:
             return None
 
     def placement(self, directory: Path) -> Placement | None:
-        return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
+        return read_pins(self._attributes(directory, PIN, DISTRIBUTED, RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
         with understood("ceph"):
-            pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
+            pin = pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
         self._call("the directory was not made", "mkdir", path)
         if pin is not None:
@@ -305,8 +309,8 @@ class CephTarget(Target):
         # Reading a CephFS attribute may hang, so it is read only if the cluster has several file systems.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
-            layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
-            pool = layouts.read_layout(layout).pool if layout else ""
+            layout = self._attributes(Path(self.mount.mount_point), DIRECTORY).get(DIRECTORY)
+            pool = read_layout(layout).pool if layout else ""
         mdsmap = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
         if mdsmap is None:
             where = self.access.file_system or self.mount.source
@@ -359,3 +363,61 @@ class CephTarget(Target):
     def _attributes(self, path: Path, *names: str) -> dict[str, str]:
         attributes: dict[str, str] = self._call("a Ceph attribute cannot be read", "getxattr", str(path), *names)
         return attributes
+
+
+def read_layout(text: str) -> Layout:
+    """Parse the value of a CephFS layout attribute. Raises MeasurementError if it is invalid."""
+    # A Ceph pool's name may contain spaces, so it extends to the end of the text or to pool_namespace=.
+    fields, _, pool = text.partition(" pool=")
+    pool = pool.partition(" pool_namespace=")[0]
+    values = dict(field.partition("=")[::2] for field in fields.split())
+    with understood("getfattr", text):
+        unit, count, size = (int(values[name]) for name in ("stripe_unit", "stripe_count", "object_size"))
+        return Layout(unit, count, pool=pool, object_bytes=size)
+
+
+def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
+    """Return a layout as the value of a CephFS layout attribute. Raises BadInputError if CephFS cannot express it.
+
+    ``current`` supplies missing values. ``stores``: number of OSDs, which replaces the stripe count -1 (all).
+    """
+    for what, asked in (("first_target", "the first target"), ("pattern", "a pattern"), ("components", "components")):
+        if getattr(wanted, what):
+            why = "Ceph places objects by a hash of their names"
+            raise BadInputError(f"a CephFS layout cannot specify {asked}", why=why)
+    unit = wanted.stripe_size_bytes or current.stripe_size_bytes or _OBJECT_BYTES
+    count = wanted.stripe_count or current.stripe_count or 1
+    usual = wanted.object_bytes or current.object_bytes or _OBJECT_BYTES
+    size = usual if wanted.object_bytes or usual % unit == 0 else unit * max(1, _OBJECT_BYTES // unit)
+    fields = [f"stripe_unit={unit}", f"stripe_count={stores if count == -1 else count}", f"object_size={size}"]
+    return " ".join([*fields, f"pool={wanted.pool}"] if wanted.pool else fields)
+
+
+def read_pins(values: Mapping[str, str]) -> Placement:
+    """Return the placement of a CephFS directory. ``values``: name of a pin attribute -> its value."""
+    rank = values.get(PIN, "-1")
+    if rank.isdecimal():
+        return Placement("manual", (int(rank),), inherited=True)
+    if values.get(DISTRIBUTED, "0") == "1":
+        return Placement("automatic", count=1, hash="distributed")
+    if values.get(RANDOM, "0").strip("0."):
+        return Placement("automatic", count=1, hash=f"random {values[RANDOM]}", inherited=True)
+    return Placement("inherit")
+
+
+def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
+    """Return name and value of the CephFS pin attribute of a placement, or None for "inherit". Raises BadInputError."""
+    if wanted.kind == "inherit":
+        return None
+    if wanted.kind == "manual":
+        (rank,) = wanted.metadata_targets
+        # Ceph accepts a pin to a rank that does not exist, and ignores it.
+        if rank not in ranks:
+            why, remedy = f"the ranks are {', '.join(map(str, ranks))}", "Raise max_mds, or choose one of these ranks."
+            raise BadInputError(f"metadata rank {rank} does not exist", why=why, remedy=remedy)
+        return PIN, str(rank)
+    if wanted.count not in (None, 1, -1):
+        why = "it can spread only a directory's children over all ranks (distributed), or a share of its tree (random)"
+        what = f"CephFS does not spread a directory over {counted(wanted.count, 'metadata rank')}"
+        raise BadInputError(what, why=why)
+    return DISTRIBUTED, "1"

@@ -317,7 +317,7 @@ def _extents(layout: Layout) -> str:
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
     """Return a text for each value of the actual placement ``given`` that differs from the requested one."""
-    lines = _differences(wanted, given, "metadata_targets", "count", "hash")
+    lines = _differences(wanted, given, "metadata_targets", "count")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 

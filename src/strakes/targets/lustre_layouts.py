@@ -193,18 +193,8 @@ def _with(layout: Layout, option: str, value: str) -> Layout:
 
 
 def _components(components: Iterable[LayoutComponent]) -> Iterator[str]:
-    reached: int | None = 0
     for part in components:
-        if part.layout.components:
-            raise _impossible("a component cannot contain components")
-        if part.begin != reached:
-            raise _impossible(f"a component begins at {part.begin}, but the component before it ends at {reached}")
-        reached = part.end
         yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
-
-
-def _impossible(why: str) -> BadInputError:
-    return BadInputError("this layout is not possible on Lustre", why=why)
 
 
 def _options(wanted: Layout) -> Iterator[str]:
@@ -215,11 +205,10 @@ def _options(wanted: Layout) -> Iterator[str]:
         yield from ("-L", "mdt")
         return
     if wanted.pattern == "overstriped":
-        if wanted.stripe_count is None:
-            raise _impossible("overstriping needs a stripe count")
         yield from ("-C", str(wanted.stripe_count))
     elif wanted.pattern not in ("", "raid0"):
-        raise _impossible(f"lfs setstripe knows no pattern {wanted.pattern!r}")
+        why = f"lfs setstripe knows no pattern {wanted.pattern!r}"
+        raise BadInputError("this layout is not possible on Lustre", why=why)
     elif wanted.stripe_count is not None:
         yield from ("-c", str(wanted.stripe_count))
     if wanted.stripe_size_bytes is not None:
@@ -308,26 +297,13 @@ def placement(own: DirStripe, default: DirStripe) -> Placement:
 _WHICH_TARGETS = "List the metadata targets: strakes target DIR"
 
 
-def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:
+def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None) -> Command[None]:
     """Return the command that makes a directory on ``targets``, or on ``count`` targets (-1: all). It needs root."""
-    argv = ("lfs", "mkdir", *_stripe_options(count, targets, hash_type), path)
-    return succeeding(argv, "the directory was not made", _WHICH_TARGETS)
+    where = ("-i", ",".join(map(str, targets))) if targets else ("-c", str(count))
+    return succeeding(("lfs", "mkdir", *where, path), "the directory was not made", _WHICH_TARGETS)
 
 
-def set_default(
-    path: str, *, count: int, targets: Sequence[int] = (), hash_type: str = "", levels: tuple[int, int] | None = None
-) -> Command[None]:
-    """Return the command that sets the default stripes of new subdirectories. Target -1: Lustre chooses.
-
-    ``levels``: depth of inheritance, and depth of round-robin placement (-1: unlimited).
-    """
-    depth = [] if levels is None else [f"--max-inherit={levels[0]}", f"--max-inherit-rr={levels[1]}"]
-    argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *depth, path)
+def set_default(path: str, count: int | None) -> Command[None]:
+    """Return the command that stripes new subdirectories over ``count`` targets (-1: all)."""
+    argv = ("lfs", "setdirstripe", "-D", "-c", str(count), path)
     return succeeding(argv, "the placement of subdirectories was not set", _WHICH_TARGETS)
-
-
-def _stripe_options(count: int | None, targets: Sequence[int], hash_type: str) -> list[str]:
-    options = [] if count is None else ["-c", str(count)]
-    if targets:
-        options += ["-i", ",".join(map(str, targets))]
-    return options + (["-H", hash_type] if hash_type else [])

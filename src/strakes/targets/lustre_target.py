@@ -6,14 +6,14 @@ import os
 import platform
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.errors import EnvironmentLacksError, StrakesError
 from strakes.base.foreign_text import shown_command
 from strakes.targets import calls, lustre_servers
 from strakes.targets import lustre_layouts as layouts
@@ -29,11 +29,31 @@ from strakes.targets.description import (
     Striping,
     TargetRecovery,
 )
-from strakes.targets.lustre_connections import NOTICE_S, Connections
 from strakes.targets.lustre_lfs import VERSION, ClientName, getname, pool_list, quota, target_list
-from strakes.targets.lustre_parameters import lost_changes, service_addresses
-from strakes.targets.lustre_servers import NOTHING, THIS_NODE, addresses, ask_health, hosts, ways_to_servers
-from strakes.targets.lustre_tool import Answers, get_param
+from strakes.targets.lustre_parameters import (
+    FULL,
+    IDLE,
+    UNREACHED_STATES,
+    StateChange,
+    States,
+    continued,
+    lost_changes,
+    service_addresses,
+    working_address,
+)
+from strakes.targets.lustre_servers import (
+    NOTHING,
+    THIS_NODE,
+    addresses,
+    ask_health,
+    host_of,
+    hosts,
+    state_query,
+    states,
+    target_in,
+    ways_to_servers,
+)
+from strakes.targets.lustre_tool import Answers, get_param, of_mount
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import LostServer, Target, said
 
@@ -44,6 +64,8 @@ _PROBE = ".strakes-layout"
 _FOLLOW_S = 5.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
+# Seconds within which a client detects a dead server on all connections to this server.
+NOTICE_S = 16.0
 
 
 class LustreTarget(Target):
@@ -71,7 +93,7 @@ class LustreTarget(Target):
     def controls(self) -> tuple[str, ...]:
         return (
             "stripe size, count, first target and pool of new files; composite, on MDTs, overstriped (lfs setstripe)",
-            "metadata targets of new directories, by hand or striped or in turn (lfs mkdir, lfs setdirstripe; root)",
+            "metadata targets of new directories, by hand or striped (lfs mkdir, lfs setdirstripe; root)",
         )
 
     def describe(self) -> Description:
@@ -118,25 +140,17 @@ class LustreTarget(Target):
         return layouts.placement(self._ask(layouts.dir_stripe(path)), self._ask(layouts.dir_stripe("-D", path)))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        path, what = str(parent / name), "the directory was not made"
-        in_turn = wanted.kind == "automatic" and wanted.count in (None, 1)
-        targets, count = wanted.metadata_targets if wanted.kind == "manual" else (), wanted.count
-        if wanted.kind == "manual" and not targets:
-            raise BadInputError(what, where=path, why="a manual placement must name the metadata targets")
-        if wanted.kind == "inherit" or in_turn:
-            self._call(what, "mkdir", path)
+        path = str(parent / name)
+        if wanted.kind == "inherit":
+            self._call("the directory was not made", "mkdir", path)
         else:
-            self._ask(layouts.mkdir(path, targets=targets, count=None if targets else count, hash_type=wanted.hash))
-        if in_turn:
-            self._ask(layouts.set_default(path, count=1, targets=(-1,), levels=(-1, -1)))
-        elif wanted.inherited and (own_count := len(targets) or (count if wanted.kind == "automatic" else None)):
-            self._ask(layouts.set_default(path, count=own_count, targets=targets, hash_type=wanted.hash))
+            self._ask(layouts.mkdir(path, targets=wanted.metadata_targets, count=wanted.count))
+        if wanted.inherited:
+            self._ask(layouts.set_default(path, wanted.count))
         given = self.placement(Path(path)) or wanted
-        if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
-            return given
         # lfs getdirstripe does not show a manual choice of targets.
-        spread = given.kind == "automatic" and len(given.metadata_targets) == 1
-        return replace(given, kind="manual", inherited=given.inherited and not spread)
+        manual = wanted.kind == "manual" and given.metadata_targets == wanted.metadata_targets
+        return replace(given, kind="manual") if manual else given
 
     def observe(self) -> Observation:
         try:
@@ -297,3 +311,70 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
     if data_targets < _MOST_STRIPES:
         kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
     return kinds
+
+
+class Connections:
+    """The connections of a Lustre mount, with state changes and servers that the kernel no longer reports.
+
+    After a loss, the kernel reports the server that it tries next. The lost server is the last connected one or, if
+    that is unknown, any configured one. A server that has another FULL connection NOTICE_S seconds later is alive.
+    """
+
+    def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:
+        self._file_system, self._ask_instance = file_system, ask_instance
+        self._changes: dict[str, tuple[StateChange, ...]] = {}
+        self._read: Mapping[str, States] = {}
+        self._last: dict[str, str] = {}
+        self._possible: dict[str, tuple[str, ...]] = {}
+
+    def states(self, answers: Answers) -> dict[str, States]:
+        """Return Lustre target -> states of its connection, including changes that the kernel has forgotten."""
+        known = states(answers, self._file_system, self._ask_instance)
+        for name, of in known.items():
+            self._changes[name] = continued(self._changes.get(name, ()), of.changes)
+        return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
+
+    def lost(self, answers: Answers) -> dict[str, LostServer] | None:
+        """Return Lustre target -> server that does not answer, or None if the kernel shows no connection states."""
+        known = self.states(answers)
+        if not known:
+            return None
+        if known != self._read:
+            self._read = known
+            self._read_servers(answers, known)
+        now_s = time.time()
+        connected = {self._last[name]: name for name, of in known.items() if of.current == FULL and name in self._last}
+        lost = {name: self._lost(name, of, connected, now_s) for name, of in known.items() if of.lost(now_s)}
+        # An idle connection does not notice the loss of its server.
+        dead = {server.host for server in lost.values() if not server.refuses and not server.answers} - {*connected}
+        return lost | {
+            name: LostServer(self._last[name], f"{IDLE}, and its server is dead")
+            for name, of in known.items()
+            if of.current == IDLE and self._last.get(name) in dead
+        }
+
+    def _lost(self, name: str, of: States, connected: Mapping[str, str], now_s: float) -> LostServer:
+        on = (self._last[name],) if name in self._last else self._possible.get(name, ())
+        silent = [host for host in on if host not in connected]
+        state = of.in_words(now_s)
+        if on and not silent and now_s - (of.not_working_since() or 0.0) > NOTICE_S:
+            state += f"; {connected[on[0]]} on its server {on[0]} is connected"
+        elif not silent:
+            silent = [*on]
+        return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
+
+    def why_unread(self, answers: Answers) -> str:
+        """Return why this user cannot read connection states that should be readable, or ""."""
+        params = answers.get(state_query(self._file_system), NOTHING)
+        if params.cut_off and (self._read or os.geteuid() == 0):
+            return params.why or "lctl get_param fails"
+        return "; ".join(answers.notes) if self._read or answers.hangs("lctl") or answers.misread else ""
+
+    def _read_servers(self, answers: Answers, known: Mapping[str, States]) -> None:
+        names = (f"{kind}.{self._file_system}-*.import" for kind in ("mdc", "osc"))
+        values = answers.get(get_param(*names), NOTHING).values
+        for parameter, text in of_mount(values, self._file_system, self._ask_instance).items():
+            name, address = target_in(parameter), working_address(text)
+            self._possible[name] = hosts(service_addresses(text))
+            if address and name in known and known[name].working:
+                self._last[name] = host_of(address)

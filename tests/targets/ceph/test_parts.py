@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.units import GIB, MIB
 from strakes.targets import ceph_cluster as cluster
-from strakes.targets.ceph_layouts import (
-    BY_CHILD,
+from strakes.targets.ceph_target import (
     DISTRIBUTED,
     PIN,
     RANDOM,
@@ -175,11 +174,7 @@ def test_a_layout_that_ceph_cannot_express_is_refused() -> None:
     [
         ({PIN: "-1", DISTRIBUTED: "0", RANDOM: "0"}, Placement("inherit")),
         ({PIN: "1", DISTRIBUTED: "0", RANDOM: "0"}, Placement("manual", (1,), inherited=True)),
-        ({PIN: "-1", DISTRIBUTED: "1", RANDOM: "0"}, Placement("automatic", count=1, hash=BY_CHILD)),
-        (
-            {PIN: "-1", DISTRIBUTED: "0", RANDOM: "0.01"},
-            Placement("automatic", count=1, hash="random 0.01", inherited=True),
-        ),
+        ({PIN: "-1", DISTRIBUTED: "1", RANDOM: "0"}, Placement("automatic", count=1, hash="distributed")),
         ({}, Placement("inherit")),
     ],
 )
@@ -189,9 +184,11 @@ def test_pins_are_placements(values: Mapping[str, str], placement: Placement) ->
     assert attribute is None or values[attribute[0]] == attribute[1]
 
 
-@pytest.mark.parametrize(
-    "wanted", [Placement("manual", (7,)), Placement("manual", (0, 1)), Placement("automatic", count=2)]
-)
+def test_a_random_pin_is_read() -> None:
+    assert read_pins({RANDOM: "0.01"}) == Placement("automatic", count=1, hash="random 0.01", inherited=True)
+
+
+@pytest.mark.parametrize("wanted", [Placement("manual", (7,)), Placement("automatic", count=2)])
 def test_a_placement_that_ceph_ignores_or_cannot_do_is_refused(wanted: Placement) -> None:
     with pytest.raises(BadInputError):
         pin_for(wanted, (0, 1))

@@ -97,13 +97,10 @@ def _placements() -> Iterator[tuple[str, Command[object]]]:
     yield "err_getdirstripe_file", dir_stripe("c4")
     yield "err_getdirstripe_noent", dir_stripe("nosuchdir")
     yield "err_getdirstripe_nonlustre", dir_stripe("/tmp")
-    yield "mkdir_c2_H", mkdir("str2crush", count=2, hash_type="crush")
-    yield "mkdir_c2_fnv", mkdir("str2fnv", count=2, hash_type="fnv_1a_64")
     yield "mkdir_c4", mkdir("str4", count=4)
     yield "mkdir_c_all", mkdir("strall", count=-1)
     yield "mkdir_i1", mkdir("rem1", targets=(1,))
     yield "mkdir_i_list", mkdir("rem23", targets=(2, 3))
-    yield "err_mkdir_badhash", mkdir("mdh", count=2, hash_type="nosuchhash")
     yield "err_mkdir_i99", mkdir("md99", targets=(99,))
     yield "err_mkdir_nonlustre", mkdir("/tmp/mdx", targets=(1,))
     yield "err_mkdir_noparent", mkdir("nosuch/mdx", targets=(1,))
@@ -111,7 +108,6 @@ def _placements() -> Iterator[tuple[str, Command[object]]]:
     yield "user_mkdir_c4_in_remote", mkdir(f"{LABFS}/u/rem/s4", count=4)
     yield "user_mkdir_i1", mkdir(f"{LABFS}/u/r1", targets=(1,))
     yield "user_mkdir_noperm", mkdir(f"{LABFS}/s/userdir", targets=(1,))
-    yield "user_setdirstripe_D_i", set_default(f"{LABFS}/u/dd", count=1, targets=(2,))
 
 
 def _whole() -> Iterator[tuple[str, Command[object]]]:
@@ -166,14 +162,12 @@ def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
     yield "user_setstripe", getstripe(f"{LABFS}/u/f1")
     yield "mirror_create", getstripe("mir")
     yield "err_mkdir_exists", mkdir("mdx", targets=(1,))
-    yield "setdirstripe_D_existing", set_default("defd", count=4)
-    yield "setdirstripe_D_c2_i2", set_default("defd2", count=2, targets=(2,))
-    yield "setdirstripe_D_maxinherit", set_default("defrr", count=1, targets=(-1,), levels=(2, 1))
+    yield "setdirstripe_D_existing", set_default("defd", 4)
     yield "setdirstripe_D_delete", dir_stripe("-D", "spl")
     yield "getdirstripe_Dflag_spl", dir_stripe("-D", "spl")
     yield "setdirstripe_split", dir_stripe("spl")
     yield "migrate_mig4_striped", dir_stripe("mig4")
-    yield "user_setdirstripe_D", set_default(f"{LABFS}/u/dd", count=4)
+    yield "user_setdirstripe_D", set_default(f"{LABFS}/u/dd", 4)
     for name in ("set_param_pages_256", "set_param_pages_4096", "set_param_pages_4M"):
         yield name, get_param("osc.*.max_pages_per_rpc")
     yield "set_param_dirty_2000", get_param("osc.*.max_dirty_mb")
@@ -243,6 +237,8 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
         (setstripe("f", Layout()).read, "err_setstripe_overstripe_too_many err_setstripe_pfl_bad_order"),
         (setstripe("f", Layout()).read, "err_setstripe_pfl_unaligned err_setstripe_pool_nonexist"),
         (setstripe("f", Layout()).read, "err_setstripe_size_5g err_setstripe_size_60k err_setstripe_size_unaligned"),
+        (mkdir("d").read, "err_mkdir_badhash mkdir_c2_H mkdir_c2_fnv"),
+        (set_default("d", 4).read, "setdirstripe_D_c2_i2 setdirstripe_D_maxinherit user_setdirstripe_D_i"),
         (set_param("x", "1").read, "err_set_param_badval err_set_param_dirty err_set_param_mod_ge"),
         (set_param("x", "1").read, "err_set_param_noent err_set_param_ra err_set_param_range err_set_param_zero"),
         (_refused, "err_lctl_nocmd err_lfs_nocmd err_mkdir_noarg err_mkdir_text mkdir_c4_D set_param_P_on_client"),

@@ -43,7 +43,7 @@ def parameters(states: Mapping[str, str], *, tries: Mapping[str, str] = {}) -> d
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda: 1064.0)
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: 1064.0)
 
 
 def test_a_lost_target_is_named_with_its_last_server_and_not_with_the_one_that_the_client_tries(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_without_an_earlier_connection_all_configured_servers_without_other_conn
 def test_a_server_with_another_connected_target_is_called_connected_only_after_a_dead_one_would_have_been_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now_s: float, line: str
 ) -> None:
-    monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda: now_s)
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: now_s)
     client = Client(parameters({}), f"lab-{NAME}")
     target = lustre(tmp_path, client)
     target.trouble()

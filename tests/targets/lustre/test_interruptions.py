@@ -143,7 +143,7 @@ def endless(began: int, now: int) -> list[tuple[int, str]]:
 
 
 def test_a_long_outage_whose_beginning_is_forgotten_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda: 10600.0)
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: 10600.0)
     changes = endless(10_000, 10_600)
     lost = client(history(*changes[-16:]))
     (line,) = lost.trouble()
@@ -185,14 +185,14 @@ def test_an_idle_connection_was_not_lost_even_with_a_truncated_history() -> None
 def test_an_idle_connection_is_not_lost_while_it_connects(monkeypatch: pytest.MonkeyPatch) -> None:
     states = history(*CONNECTED, (1040, "CONNECTING"), (1040, "IDLE"), (2000, "CONNECTING"))
     for now, lost in ((2000.4, False), (2005.9, False), (2030.0, True)):
-        monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda now=now: now)
+        monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda now=now: now)
         lines = client(states).trouble()
         assert bool(lines) == lost
     assert lines == ("labfs-OST0003 on 192.168.77.1 does not answer: CONNECTING, for 30.0 s.",)
 
 
 def test_an_outage_has_an_unknown_time_where_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.lustre_connections.time.time", lambda: 2000.0)
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: 2000.0)
     (line,) = client(history(*CONNECTED, (5600, "DISCONN"))).trouble()
     assert line.endswith("DISCONN, for an unknown time (the clock was set back).")
     assert "for an unknown time" in str(Interruption("t", 5600, 2000))

@@ -26,7 +26,6 @@ from strakes.targets.description import (
     Server,
     difference,
     disturbed,
-    placement_differences,
 )
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.local import LocalTarget
@@ -45,9 +44,6 @@ AT = Servers("at {host}")
 QUOTA = "lfs quota -u root /mnt/labfs"
 SPELLINGS = {
     f"lfs quota -u {os.getuid()} /mnt/labfs": QUOTA,
-    "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 /mnt/labfs/dne/defrr": (
-        "lfs setdirstripe -D -c 1 -i -1 --max-inherit=2 --max-inherit-rr=1 defrr"
-    ),
     # The command that set this default was not recorded.
     "lfs setdirstripe -D -c -1 /mnt/labfs/dne/strall": "lfs setdirstripe -D -c 4 defd",
 }
@@ -82,7 +78,6 @@ class TestAsRecorded(ControlConformance):
         ("rem1", Placement("manual", (1,))),
         ("str4", Placement("automatic", count=4)),
         ("strall", Placement("automatic", count=-1, inherited=True)),
-        ("defrr", Placement("automatic", count=1, inherited=True)),
     )
 
     @pytest.fixture
@@ -245,13 +240,11 @@ def test_without_lfs_the_layout_is_unknown(tmp_path: Path) -> None:
     assert LustreTarget(tmp_path, mount(tmp_path), runner=without).layout(tmp_path / "s") is None
 
 
-def test_a_directory_on_a_missing_target_or_on_none_is_bad_input(tmp_path: Path) -> None:
+def test_a_directory_on_a_missing_target_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "dne").mkdir()
     with pytest.raises(BadInputError, match="the directory was not made") as caught:
         target(tmp_path).make_directory(tmp_path / "dne", "md99", Placement("manual", (99,)))
     assert caught.value.why.endswith("No such device") and "strakes target" in caught.value.remedy
-    with pytest.raises(BadInputError, match="the directory was not made"):
-        target(tmp_path).make_directory(tmp_path, "d", Placement("manual"))
 
 
 def test_only_root_may_place(tmp_path: Path) -> None:
@@ -259,20 +252,6 @@ def test_only_root_may_place(tmp_path: Path) -> None:
     for name, wanted in (("r1", Placement("manual", (1,))), ("s4", Placement("automatic", count=4))):
         with pytest.raises(EnvironmentLacksError, match="the directory was not made"):
             target(tmp_path, AS_USER).make_directory(tmp_path / "u", name, wanted)
-
-
-def test_a_manual_placement_reports_subdirectories_that_are_spread(tmp_path: Path) -> None:
-    (tmp_path / "dne").mkdir()
-    # The recorded commands differ; what matters is the default that is read back, which spreads subdirectories.
-    spellings = {
-        "lfs mkdir -i 3 /mnt/labfs/dne/plain": "lfs mkdir -i 1 rem1",
-        "lfs setdirstripe -D -c 1 -i 3 /mnt/labfs/dne/plain": "lfs setdirstripe -D -c 4 defd",
-    }
-    lustre = LustreTarget(tmp_path, mount(tmp_path), runner=Replay(tmp_path, AS_ROOT, spellings))
-    wanted = Placement("manual", (3,), inherited=True)
-    given = lustre.make_directory(tmp_path / "dne", "plain", wanted)
-    assert (given.kind, given.metadata_targets) == ("manual", (3,))
-    assert placement_differences(wanted, given) == ("subdirectories do not inherit it",)
 
 
 def test_the_counters_of_the_client_are_per_target(tmp_path: Path) -> None:

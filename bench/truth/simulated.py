@@ -148,7 +148,6 @@ class SimulatedTarget(LocalTarget):
             900 * GIB,
             10**8,
             10**8,
-            4096,
             True,
             False,
         )

@@ -28,7 +28,7 @@ from strakes.model.cell import Cell
 from strakes.runs.engine import find_engine
 from strakes.runs.published import PublishedRun
 from strakes.studies.registry import studies
-from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
+from strakes.targets.description import Description, StorageTarget, Striping
 from strakes.targets.lustre_target import layout_kinds
 from strakes.tuning.portraits import build_portrait
 from studies import world
@@ -40,9 +40,9 @@ _TARGETS = Description(
     "lab",
     "1",
     data_targets=tuple(
-        DataTarget(f"ost{n}", n, f"oss{n}", "active", GIB, GIB, 1000, 1000, (f"pool{n}", "all")) for n in range(4)
+        StorageTarget(f"ost{n}", n, f"oss{n}", "active", GIB, GIB, 1000, 1000, (f"pool{n}", "all")) for n in range(4)
     ),
-    metadata_targets=tuple(MetadataTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(2)),
+    metadata_targets=tuple(StorageTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(2)),
     pools=("pool0", "all"),
 )
 _CONTEXTS = {

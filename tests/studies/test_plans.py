@@ -22,7 +22,7 @@ from strakes.studies.study import Context, Pilot
 from strakes.survey.pilot import pilot_plan, smallest_plan
 from strakes.survey.preparation import choose_cells
 from strakes.survey.request import Request
-from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
+from strakes.targets.description import Description, StorageTarget, Striping
 from strakes.targets.lustre_target import layout_kinds
 
 
@@ -32,10 +32,12 @@ def parts(data: int, metadata: int, pools: tuple[str, ...] = (), **client: str) 
         "lab",
         "1",
         data_targets=tuple(
-            DataTarget(f"ost{n}", n, f"oss{n // 2}", "active", GIB, GIB, 1000, 1000, pools[n % (len(pools) or 1) :][:1])
+            StorageTarget(
+                f"ost{n}", n, f"oss{n // 2}", "active", GIB, GIB, 1000, 1000, pools[n % (len(pools) or 1) :][:1]
+            )
             for n in range(data)
         ),
-        metadata_targets=tuple(MetadataTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(metadata)),
+        metadata_targets=tuple(StorageTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(metadata)),
         pools=pools,
         client=client,
     )

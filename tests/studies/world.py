@@ -22,7 +22,7 @@ from strakes.runs.store import Store
 from strakes.studies.study import Context, Pilot, Study
 from strakes.survey.analysis_answers import answers_of, questions_of
 from strakes.survey.analysis_collect import collect
-from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
+from strakes.targets.description import Description, StorageTarget, Striping
 from strakes.targets.lustre_target import layout_kinds
 
 # Returns the rate of a phase by its number of ranks: B/s for transfers, op/s for metadata.
@@ -32,8 +32,8 @@ Rates = Callable[[Phase, int], float]
 PARTS = Description(
     "lab",
     "1",
-    data_targets=tuple(DataTarget(f"osd.{n}", n, "n1", "up", GIB, GIB, 0, 0, (f"pool{n}", "all")) for n in range(3)),
-    metadata_targets=tuple(MetadataTarget(f"mds.{n}", n, "n1", "active", 0, 0, 0, 0) for n in range(3)),
+    data_targets=tuple(StorageTarget(f"osd.{n}", n, "n1", "up", GIB, GIB, 0, 0, (f"pool{n}", "all")) for n in range(3)),
+    metadata_targets=tuple(StorageTarget(f"mds.{n}", n, "n1", "active", 0, 0, 0, 0) for n in range(3)),
 )
 
 # Changes of the context that a study needs in order to measure anything.

@@ -40,7 +40,6 @@ class TargetConformance:
         assert facts.device
         assert "rw" in facts.mount_options
         assert 0 < facts.free_bytes <= facts.total_bytes
-        assert facts.block_bytes >= 512
         if self.counts_inodes:
             assert 0 < facts.free_inodes <= facts.total_inodes
         else:

@@ -11,10 +11,9 @@ import pytest
 
 from strakes.base.errors import StrakesError
 from strakes.targets.description import (
-    DataTarget,
     Layout,
-    MetadataTarget,
     Placement,
+    StorageTarget,
     difference,
     disturbed,
     layout_differences,
@@ -41,7 +40,7 @@ class ControlConformance:
     def test_it_describes_itself(self, target: Target) -> None:
         description = target.describe()
         assert description.file_system_name
-        everything: tuple[DataTarget | MetadataTarget, ...] = (*description.data_targets, *description.metadata_targets)
+        everything: tuple[StorageTarget, ...] = (*description.data_targets, *description.metadata_targets)
         names = [one.name for one in everything]
         assert len(set(names)) == len(names)
         for one in everything:

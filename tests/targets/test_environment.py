@@ -13,7 +13,7 @@ def test_the_environment_of_a_measurement_is_captured(tmp_path: Path) -> None:
     captured = capture(mount_of(tmp_path))
     assert captured["kernel"] == os.uname().release
     assert captured["host"] == os.uname().nodename
-    assert captured["distribution"] and captured["cpu_model"] and captured["clock_source"]
+    assert captured["distribution"] and captured["cpu_model"]
     assert 1 <= captured["cpus"] <= captured["cpus_of_machine"]
     assert 0 < captured["memory_available_bytes"] <= captured["memory_bytes"]
     assert captured["strakes"] == __version__

@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from strakes.base.units import GIB
-from strakes.targets.description import DataTarget, Description, MetadataTarget
+from strakes.targets.description import Description, StorageTarget
 from strakes.targets.knowledge import unlike_targets
 
-ALIKE = tuple(DataTarget(f"ost{index}", index, "oss", "active", 100 * GIB, 60 * GIB, 1000, 900) for index in range(4))
+ALIKE = tuple(
+    StorageTarget(f"ost{index}", index, "oss", "active", 100 * GIB, 60 * GIB, 1000, 900) for index in range(4)
+)
 
 
 ODD = replace(ALIKE[0], name="odd")
 
 
-def unlike(odd: DataTarget) -> tuple[str, ...]:
+def unlike(odd: StorageTarget) -> tuple[str, ...]:
     return unlike_targets(Description("fs", "1", data_targets=(*ALIKE, odd)))
 
 
@@ -50,8 +52,8 @@ def test_a_target_without_sizes_is_named_only_if_others_have_sizes() -> None:
 
 def test_metadata_targets_are_compared_among_themselves() -> None:
     metadata = (
-        MetadataTarget("mdt0", 0, "mds", "active", GIB, GIB // 2, 10, 9),
-        MetadataTarget("mdt1", 1, "mds", "active", GIB, 0, 10, 9),
+        StorageTarget("mdt0", 0, "mds", "active", GIB, GIB // 2, 10, 9),
+        StorageTarget("mdt1", 1, "mds", "active", GIB, 0, 10, 9),
     )
     assert unlike_targets(Description("fs", "1", data_targets=ALIKE, metadata_targets=metadata)) == (
         "mdt1 is full: 0 B of 1 GiB are free.",

@@ -11,7 +11,7 @@ from strakes.cli.options import AsJson, AtServers, Directory, command_named
 from strakes.cli.say import print_json, print_table, say, say_rows, say_sentence
 
 if TYPE_CHECKING:
-    from strakes.targets.description import DataTarget, Layout, MetadataTarget, Placement
+    from strakes.targets.description import Layout, Placement, StorageTarget
     from strakes.targets.knowledge import Knowledge
 
 _HEADS = ("name", "server", "state", "free", "free inodes", "pools")
@@ -63,8 +63,6 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
     yield "space", f"{format_bytes(facts.free_bytes)} free of {format_bytes(facts.total_bytes)}"
     yield "inodes", free if facts.total_inodes else "this file system does not count inodes"
     yield from (("quota", text) for text in facts.quotas)
-    yield "block", format_bytes(facts.block_bytes)
-    yield "direct I/O", "not tested (a survey tests it in its own directory)"
     if device := facts.block_device:
         kind = "rotational" if device.rotational else "not rotational"
         yield "block device", f"{device.name}, {format_bytes(device.total_bytes)}, {kind} (according to the kernel)"
@@ -138,7 +136,7 @@ def placement_text(placement: Placement) -> str:
     return ", ".join(filter(None, (how, placement.hash, "also for subdirectories" if placement.inherited else "")))
 
 
-def _target_row(target: DataTarget | MetadataTarget) -> tuple[str, ...]:
+def _target_row(target: StorageTarget) -> tuple[str, ...]:
     space = f"{format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)}" if target.total_bytes else ""
     inodes = f"{target.free_inodes:,} of {target.total_inodes:,}" if target.total_inodes else ""
-    return target.name, target.server, target.state, space, inodes, ", ".join(getattr(target, "pools", ()))
+    return target.name, target.server, target.state, space, inodes, ", ".join(target.pools)

@@ -15,7 +15,7 @@ from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
-from strakes.targets.description import DataTarget, Description, Layout, Placement
+from strakes.targets.description import Description, Layout, Placement, StorageTarget
 
 # A target is slow below this share of the rate of the others. With 0.9, load would make equal targets slow.
 SLOW_SHARE = 0.8
@@ -124,7 +124,7 @@ def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
     return [results.where(kind=kind, operation=operation) for operation in operations]
 
 
-def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
+def layout_on(target: StorageTarget, parts: Description, file_system: str) -> Layout | None:
     """Return a layout that puts files only on this target, or None if there is none.
 
     On Lustre, the layout has the target's index. On other file systems, it has a pool that contains only this target.

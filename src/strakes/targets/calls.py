@@ -130,7 +130,6 @@ class Sizes:
     ``full``, ``full_inodes``: used shares (0 to 1) as df(1) computes them, without quotas.
     """
 
-    block_bytes: int
     total_bytes: int
     free_bytes: int
     total_inodes: int
@@ -141,12 +140,12 @@ class Sizes:
 
     @classmethod
     def of(cls, room: Sequence[int], quotas: Sequence[tuple[str, int, int, int, int, int, int]]) -> Sizes:
-        block, unit, blocks, free, available, files, all_free_files, free_files, *_ = room
+        _, unit, blocks, free, available, files, all_free_files, free_files, *_ = room
         # CephFS does not count inodes and reports -1, which statvfs returns as the largest unsigned number.
         if not 0 <= free_files < 1 << 63:
             files = all_free_files = free_files = 0
         full, full_inodes = _used(blocks - free, available), _used(files - all_free_files, free_files)
-        sizes = cls(block, blocks * unit, available * unit, files, free_files, (), full, full_inodes)
+        sizes = cls(blocks * unit, available * unit, files, free_files, (), full, full_inodes)
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from strakes.base.units import KIB, counted
-from strakes.targets.description import DataTarget, DataTargetState, Description, Interruption, MetadataTarget, Server
+from strakes.targets.description import DataTargetState, Description, Interruption, Server, StorageTarget
 
 _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
 
@@ -57,19 +57,19 @@ def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
     }
 
 
-def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
+def metadata_targets(mdsmap: Json) -> tuple[StorageTarget, ...]:
     """Return the metadata ranks of a file system, each with its MDS daemon and its state."""
     targets = []
     for rank, daemon in ranks_of(mdsmap).items():
         server = f"mds.{daemon['name']}" if daemon else ""
         state = _state_of_rank(mdsmap, rank, daemon)
-        targets.append(MetadataTarget(target_name(mdsmap, rank), rank, server, state))
+        targets.append(StorageTarget(target_name(mdsmap, rank), rank, server, state))
     return tuple(targets)
 
 
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
-) -> tuple[DataTarget, ...]:
+) -> tuple[StorageTarget, ...]:
     """Return the object stores (OSDs) with sizes, and with pools according to the placement groups ``groups``."""
     names = {pool["pool"]: str(pool["pool_name"]) for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
@@ -86,7 +86,7 @@ def data_targets(
         number = int(entry["osd"])
         sizes, pools = room.get(number, (0, 0)), tuple(sorted(takes_part.get(number, ())))
         state = _state_of_store(entry)
-        targets.append(DataTarget(f"osd.{number}", number, hosts.get(number, ""), state, *sizes, pools=pools))
+        targets.append(StorageTarget(f"osd.{number}", number, hosts.get(number, ""), state, *sizes, pools=pools))
     return tuple(targets)
 
 
@@ -106,7 +106,7 @@ def states_in(osd_df: Json) -> dict[str, DataTargetState]:
 
 
 def servers_of(
-    mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
+    mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[StorageTarget]
 ) -> tuple[Server, ...]:
     """Return the monitors, the metadata servers (active and standby), and the hosts of object stores."""
     monitors = []

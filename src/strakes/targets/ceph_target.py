@@ -387,8 +387,8 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
             raise BadInputError(f"a CephFS layout cannot specify {asked}", why=why)
     unit = wanted.stripe_size_bytes or current.stripe_size_bytes or _OBJECT_BYTES
     count = wanted.stripe_count or current.stripe_count or 1
-    usual = wanted.object_bytes or current.object_bytes or _OBJECT_BYTES
-    size = usual if wanted.object_bytes or usual % unit == 0 else unit * max(1, _OBJECT_BYTES // unit)
+    usual = current.object_bytes or _OBJECT_BYTES
+    size = usual if usual % unit == 0 else unit * max(1, _OBJECT_BYTES // unit)
     fields = [f"stripe_unit={unit}", f"stripe_count={stores if count == -1 else count}", f"object_size={size}"]
     return " ".join([*fields, f"pool={wanted.pool}"] if wanted.pool else fields)
 

@@ -49,7 +49,10 @@ class DataTargetState:
 
 @dataclass(frozen=True)
 class StorageTarget:
-    """A data or metadata target. ``index``: None if the file system does not number targets. Unknown sizes are 0."""
+    """A data target (OST, OSD, brick) or a metadata target (MDT, MDS rank). Unknown sizes are 0.
+
+    ``index``: None if the file system does not number targets. ``pools``: names of the pools that contain it.
+    """
 
     name: str
     index: int | None = None
@@ -59,17 +62,7 @@ class StorageTarget:
     free_bytes: int = 0
     total_inodes: int = 0
     free_inodes: int = 0
-
-
-@dataclass(frozen=True)
-class DataTarget(StorageTarget):
-    """A data target: an OST, an OSD or a brick. ``pools``: names of the pools that contain it."""
-
     pools: tuple[str, ...] = ()
-
-
-class MetadataTarget(StorageTarget):
-    """A metadata target: an MDT or an MDS rank."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +72,8 @@ class Description:
     file_system_name: str
     version: str
     servers: tuple[Server, ...] = ()
-    data_targets: tuple[DataTarget, ...] = ()
-    metadata_targets: tuple[MetadataTarget, ...] = ()
+    data_targets: tuple[StorageTarget, ...] = ()
+    metadata_targets: tuple[StorageTarget, ...] = ()
     pools: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
     client: Mapping[str, str] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from strakes.base.processes import trusted_processes
 from strakes.base.units import counted
 from strakes.targets.answers import from_xml, understood, whole
 from strakes.targets.command import Command, Completed
-from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
+from strakes.targets.description import Description, Limit, Observation, Server, StorageTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 
@@ -134,7 +134,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
             _number(node, name) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
         )
         state = "online" if _text(node, "status") == "1" else "offline"
-        bricks.append(DataTarget(f"{host}:{path}", number, host, state, total, free, inodes, free_inodes))
+        bricks.append(StorageTarget(f"{host}:{path}", number, host, state, total, free, inodes, free_inodes))
     hosts = Counter(brick.server for brick in bricks)
     online = Counter(brick.server for brick in bricks if brick.state == "online")
     options = {_text(option, "name"): _text(option, "value") for option in volume_info.iterfind("./options/option")}

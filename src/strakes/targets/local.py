@@ -34,12 +34,8 @@ class LocalTarget(Target):
     def limits(self) -> tuple[Limit, ...]:
         if self.mount.remote:
             return super().limits()
-        reason = f"{self.mount.file_system} is a local file system"
-        limits = (
-            *(Limit(what, f"{reason} and has none") for what in ("describe servers and targets", "place directories")),
-            Limit("set the layout of files", f"{reason}, and its device chooses where data are stored"),
-        )
-        return limits if self.observe() else (*limits, Limit("read counters", "its device has no counters"))
+        reason = f"{self.mount.file_system} is a local file system, and its device chooses where data are stored"
+        return (Limit("set the layout of files", reason),)
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:

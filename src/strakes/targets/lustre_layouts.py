@@ -116,10 +116,7 @@ _REMEDY = "Give a stripe size below 4 GiB in multiples of 64 KiB. strakes target
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
     """Return the command that sets a layout, or removes it if ``wanted`` is empty. Raises BadInputError."""
-    size, remedy = wanted.stripe_size_bytes or STRIPE_UNIT_BYTES, _REMEDY
-    if size != (nearest := nearest_stripe(size)):
-        remedy = f"{_REMEDY} The nearest stripe size is {_size(nearest)}."
-    return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", remedy)
+    return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
 
 
 def nearest_stripe(size: int) -> int:

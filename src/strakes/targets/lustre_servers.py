@@ -19,11 +19,10 @@ from strakes.targets.description import (
     CLIENT,
     SERVER,
     SINCE,
-    DataTarget,
     Description,
-    MetadataTarget,
     Observation,
     Server,
+    StorageTarget,
     TargetRecovery,
 )
 from strakes.targets.lustre_lfs import LIST_NIDS, ClientName, LustreSpace, TargetState
@@ -336,11 +335,11 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         version=answers.get(lfs.VERSION, ""),
         servers=_servers(targets, _MANAGER.match(mount.source)[0]),  # type: ignore[index]
         data_targets=tuple(
-            DataTarget(*fields(target), pools=tuple(pool for pool in in_pool if target.name in in_pool[pool]))
+            StorageTarget(*fields(target), pools=tuple(pool for pool in in_pool if target.name in in_pool[pool]))
             for target in targets
             if target.kind == "OST"
         ),
-        metadata_targets=tuple(MetadataTarget(*fields(target)) for target in targets if target.kind == "MDT"),
+        metadata_targets=tuple(StorageTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
         # If only root may list this client's addresses, the servers' addresses show the network.
         network=answers.get(LIST_NIDS, ())

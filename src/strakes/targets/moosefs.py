@@ -11,7 +11,7 @@ from pathlib import Path
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets.answers import MOST_VALUES, limit_values, understood, whole
 from strakes.targets.command import Command, Completed
-from strakes.targets.description import CLIENT, DataTarget, Description, MetadataTarget, Observation, Server
+from strakes.targets.description import CLIENT, Description, Observation, Server, StorageTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 from strakes.targets.target import said
@@ -108,7 +108,7 @@ def describe(
         sizes = (whole(total), whole(total) - whole(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
         state = state if sizes[0] else "disconnected"
         index = whole(number) if number.isdecimal() else None
-        targets.append(DataTarget(f"{address}:{own_port}", index, address, state, *sizes))
+        targets.append(StorageTarget(f"{address}:{own_port}", index, address, state, *sizes))
     name = f"{host}:{port}"
     hosts = Counter(target.server for target in targets)
     return Description(
@@ -119,7 +119,7 @@ def describe(
             *(Server(host, "chunkserver", host, f"{number} chunkservers") for host, number in hosts.items()),
         ),
         data_targets=tuple(targets),
-        metadata_targets=(MetadataTarget("master", None, name, "online"),),
+        metadata_targets=(StorageTarget("master", None, name, "online"),),
     )
 
 

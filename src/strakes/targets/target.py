@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +60,6 @@ class TargetFacts:
     free_bytes: int
     total_inodes: int
     free_inodes: int
-    block_bytes: int
     direct_io: bool | None
     remote: bool
     notes: tuple[str, ...] = ()
@@ -128,7 +126,6 @@ class Target:
             free_bytes=sizes.free_bytes,
             total_inodes=sizes.total_inodes,
             free_inodes=sizes.free_inodes,
-            block_bytes=sizes.block_bytes,
             direct_io=None if workspace is None else self.probe_direct(workspace),
             remote=mount.remote,
             notes=("This is a network file system, measured only from this client.",) if mount.remote else (),
@@ -273,7 +270,6 @@ def capture(mount: Mount) -> dict[str, Any]:
     processors = kernel_text(Path("/proc/cpuinfo"))
     cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", processors, re.MULTILINE)
     return {
-        "captured": datetime.now(UTC).isoformat(),
         "host": platform.node(),
         "kernel": platform.release(),
         "distribution": distribution,
@@ -293,6 +289,5 @@ def capture(mount: Mount) -> dict[str, Any]:
         },
         "python": platform.python_version(),
         "strakes": __version__,
-        "clock_source": kernel_text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         "load_average": list(os.getloadavg()),
     }

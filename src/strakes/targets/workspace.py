@@ -157,7 +157,6 @@ class Workspace:
                 if mount.remote:
                     with suppress(OSError):
                         calls.call("try", str(real / name), MARKER_NAME)
-                _refuse_unusable(real, parent)
                 opened = _take_over(parent, name, marker) if adopt else None
                 if opened is None:
                     directory_now = _make_directory(real, parent, name)
@@ -308,18 +307,6 @@ def refuse_place_of_others(real: Path, directory: int, *, squashed: bool) -> Non
         why=why,
         remedy=f"Give a directory of root in it: mkdir {inside}. Or do not run strakes as root.",
     )
-
-
-def _refuse_unusable(real: Path, parent: int) -> None:
-    sizes = os.fstatvfs(parent)
-    if sizes.f_flag & os.ST_RDONLY:
-        raise OSError(errno.EROFS, "")
-    if sizes.f_blocks and not sizes.f_bavail:
-        raise OSError(errno.ENOSPC, "")
-    if sizes.f_files and not sizes.f_favail:
-        raise BadInputError(
-            "the file system is full", where=str(real), why="no inodes are free", remedy="Remove some files there."
-        )
 
 
 def _make_directory(real: Path, parent: int, name: str) -> int:

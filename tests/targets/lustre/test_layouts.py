@@ -9,7 +9,6 @@ import pytest
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB
 from strakes.targets.answers import NotUnderstoodError
-from strakes.targets.command import Completed
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
 from strakes.targets.lustre_layouts import getstripe, layout_from, options_of, read_layout, setstripe
 from strakes.targets.lustre_target import layout_kinds
@@ -164,15 +163,3 @@ def test_overstriping_requests_at_most_the_maximum_number_of_stripes(targets: in
 @pytest.mark.parametrize("targets", [2000, 2400])
 def test_overstriping_is_not_offered_with_too_many_targets(targets: int) -> None:
     assert "overstriped" not in layout_kinds(targets)
-
-
-@pytest.mark.parametrize(("size", "nearest"), [(100 * KIB, "128K"), (1, "64K"), (5 << 30, "4194240K")])
-def test_a_refused_stripe_size_is_reported_with_the_nearest_accepted_one(size: int, nearest: str) -> None:
-    command = setstripe("d", Layout(stripe_size_bytes=size))
-    with pytest.raises(BadInputError) as refused:
-        command.read(Completed(command.argv, 22, "", "error: setstripe: Invalid argument"))
-    assert f"The nearest stripe size is {nearest}." in refused.value.remedy
-    accepted = setstripe("d", Layout(stripe_size_bytes=layout_from(f"-S {nearest}").stripe_size_bytes))
-    with pytest.raises(BadInputError) as other:
-        accepted.read(Completed(accepted.argv, 22, "", "error: setstripe: Invalid argument"))
-    assert "nearest" not in other.value.remedy

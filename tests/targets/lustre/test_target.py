@@ -19,11 +19,10 @@ from strakes.targets.calls import UnansweredError
 from strakes.targets.child import REFUSED_STATUS
 from strakes.targets.command import CommandTimeout, Completed, Runner, Servers, run
 from strakes.targets.description import (
-    DataTarget,
     Layout,
-    MetadataTarget,
     Placement,
     Server,
+    StorageTarget,
     difference,
     disturbed,
 )
@@ -47,7 +46,7 @@ SPELLINGS = {
     # The command that set this default was not recorded.
     "lfs setdirstripe -D -c -1 /mnt/labfs/dne/strall": "lfs setdirstripe -D -c 4 defd",
 }
-FIRST = MetadataTarget("labfs-MDT0000", 0, "192.168.77.1", "active", 1160264 << 10, 1039008 << 10, 838864, 838587)
+FIRST = StorageTarget("labfs-MDT0000", 0, "192.168.77.1", "active", 1160264 << 10, 1039008 << 10, 838864, 838587)
 
 
 def mount(root: Path) -> Mount:
@@ -137,7 +136,7 @@ def test_the_description_has_every_part(tmp_path: Path) -> None:
     assert description.metadata_targets[0] == FIRST
     assert [one.index for one in description.metadata_targets] == [0, 1, 2, 3]
     sizes = (3833116 << 10, 3605220 << 10, 262144, 261643)
-    assert description.data_targets[0] == DataTarget(
+    assert description.data_targets[0] == StorageTarget(
         "labfs-OST0000", 0, "192.168.77.1", "active", *sizes, pools=("fast",)
     )
     assert [one.pools for one in description.data_targets] == [("fast",), ("fast",), (), ()]

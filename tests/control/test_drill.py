@@ -97,7 +97,7 @@ def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately(
     log = [operation(0), operation(1), operation(2, "EIO"), operation(3, "EEXIST"), operation(4, "EIO"), operation(5)]
     expected = {(0, number): f"sum {number}" for number in range(6)}
     read = {(0, 0): "sum 0", (0, 3): "sum 3", (0, 4): "", (0, 5): "of a short write"}
-    found = outcome_of("1 client", log, expected, read, 1.5, [], [], "")
+    found = outcome_of("1 client", log, expected, read, 1.5, [], [], "", {}, 0.0)
     assert (found.acknowledged, found.lost, found.damaged) == (3, 2, 1)
     assert (found.failed, found.unanswered, found.repeated) == (3, 2, 1)
     assert found.errors == {"EIO": 2, "EEXIST": 1}

@@ -28,7 +28,7 @@ from strakes.cli.options import (
 )
 from strakes.cli.say import remark, say, say_text
 from strakes.control import drill_pair
-from strakes.control.drill_journal import all_pending, try_all
+from strakes.control.drill_journal import try_all
 from strakes.control.drill_pair import PAIR_FAULTS, rows, run_trials
 from strakes.failover import check, rehearse
 from strakes.failover.plan import write_plan
@@ -173,11 +173,6 @@ def undo_command() -> int:
     for pending, done, error in try_all(default_root()):
         failed = failed or bool(error)
         say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
-    for pending in all_pending(default_root()):
-        if pending.owner.life() == "alive":
-            pid, failed = pending.owner.pid, True
-            both = f"to undo the fault, continue the drill (kill -CONT {pid}) or end it (kill -KILL {pid})"
-            say(f"{pending.fault} (by {pending.owner}): this drill is still running; {both}")
     return 1 if failed else 0
 
 

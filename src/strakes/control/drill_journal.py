@@ -158,18 +158,8 @@ def _reopened(path: Path, descriptor: int) -> int:
         raise store_error(error, path) from error
 
 
-def all_pending(root: Path) -> tuple[Pending, ...]:
-    """Return all faults that are not undone, oldest first.
-
-    Raises BadInputError for a file that is damaged or belongs to another user.
-    """
-    faults, errors = _read_all(root)
-    if errors:
-        raise errors[0]
-    return faults
-
-
-def _read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]:
+def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]:
+    """Return all faults that are not undone, oldest first, and an error for each damaged or foreign file."""
     faults, errors = list[Pending](), list[StrakesError]()
     for path in sorted(_directory(root).glob("[!.]*.json")):
         try:
@@ -189,10 +179,10 @@ def _read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
     """Undo the faults of drills that have ended, newest first.
 
-    ``known_dead``: skip drills on other hosts and in other containers without an error. At the end, raises
+    ``known_dead``: skip running drills and those of other hosts and containers without an error. At the end, raises
     BadInputError for a file that is damaged or belongs to another user.
     """
-    faults, errors = _read_all(root)
+    faults, errors = read_all(root)
     for pending in reversed(faults):
         life = pending.owner.life()
         if life == "dead":
@@ -200,6 +190,9 @@ def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, 
                 yield pending, put_right(pending.path), ""
             except StrakesError as error:
                 yield pending, "", str(error)
+        elif life == "alive" and not known_dead:
+            both = f"continue the drill (kill -CONT {pending.owner.pid}) or end it (kill -KILL {pending.owner.pid})"
+            yield pending, "", f"this drill is still running; to undo the fault, {both}"
         elif life == "elsewhere" and not known_dead:
             gone = f"If that is gone, undo the fault by hand ({pending.undo.text}), then remove {pending.path}."
             yield pending, "", f"this is of another host or container: run strakes failover undo there. {gone}"

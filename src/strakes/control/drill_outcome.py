@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from types import MappingProxyType
 
 import numpy as np
 
@@ -126,8 +125,8 @@ def outcome_of(
     moments: Sequence[Moment],
     targets: Sequence[TargetRecovery],
     lacking: str,
-    waiting: Mapping[int, float] = MappingProxyType({}),
-    until_s: float = 0.0,
+    waiting: Mapping[int, float],
+    until_s: float,
 ) -> DrillOutcome:
     """Return the outcome of a drill.
 

@@ -92,7 +92,7 @@ class MountTargets(Undo):
 
     names: tuple[str, ...]
     mounts: tuple[str, ...]
-    here: str = ""
+    here: str
     elsewhere: tuple[str, ...] = ()
 
     @property
@@ -135,8 +135,6 @@ class MountTargets(Undo):
         return without_secrets("; ".join(stays))
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
-        if not words:
-            return set()
         seen = ask(shlex.split(words), COMMAND_S)
         if seen.status != 0:
             why = seen.stderr.strip() or f"status {seen.status}"

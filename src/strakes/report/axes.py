@@ -107,10 +107,9 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
     """Return the ends of the visible part of a published range of values, or None if it is outside of the axis."""
-    if reference.x_low is None and reference.x_high is None:
+    if reference.x_low is None or reference.x_high is None:
         return None
-    low = axis.low if reference.x_low is None else max(reference.x_low, axis.low)
-    high = axis.high if reference.x_high is None else min(reference.x_high, axis.high)
+    low, high = max(reference.x_low, axis.low), min(reference.x_high, axis.high)
     return (low, high) if low < high else None
 
 

@@ -19,7 +19,6 @@ from strakes.report.numbers import percent, show, show_interval
 COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
-HATCHES = ("/", "\\", "x", "-", "|", "+")
 
 INK = "#1f2328"
 GRID = "#e3e6ea"
@@ -39,15 +38,13 @@ MOST_UPRIGHT = 12  # Maximum number of categories with horizontal names. With tw
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plotly figure. ``alternative``: description for screen readers. ``points``: number of markers."""
+    """A plotly figure. ``alternative``: description for screen readers."""
 
     data: tuple[Mapping[str, Any], ...]
     layout: Mapping[str, Any]
     alternative: str
-    points: int
     x: Axis
     y: Axis
-    category: bool
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
@@ -65,9 +62,8 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
     traces = [*_published(figure, x, y), *_published_points(figure, names)]
     for series in drawn:
         traces += series.traces(x, column, column * (series.index - (len(drawn) - 1) / 2), warned)
-    points = len(shown) + sum(len(_finite(cell.values)) for cell in shown)
     alternative = _alternative(figure, drawn, x)
-    return Drawing(tuple(traces), _layout(figure, x, y), alternative, points, x, y, bool(names))
+    return Drawing(tuple(traces), _layout(figure, x, y), alternative, x, y)
 
 
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
@@ -153,26 +149,21 @@ class _SeriesOf:
 
 
 def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
-    if figure.x_scale == "category":
-        return []
-    traces: list[dict[str, Any]] = []
-    for reference in figure.references:
-        if (ends := band(reference, x)) is None:
-            continue
-        low, high = ends
-        hatch = HATCHES[len(traces) % len(HATCHES)]
-        trace = _OF_OTHERS | {
+    return [
+        _OF_OTHERS
+        | {
             "mode": "lines",
             "name": _text(_theirs(reference)),
-            "x": [low, low, high, high, low],
+            "x": [ends[0], ends[0], ends[1], ends[1], ends[0]],
             "y": [y.low, y.high, y.high, y.low, y.low],
             "fill": "toself",
             "fillcolor": "rgba(107,114,128,0.07)",
-            "fillpattern": {"shape": hatch, "fgcolor": THEIRS, "fgopacity": 0.35, "size": 9, "solidity": 0.12},
+            "fillpattern": {"shape": "/", "fgcolor": THEIRS, "fgopacity": 0.35, "size": 9, "solidity": 0.12},
             "hoverinfo": "skip",
         }
-        traces.append(trace)
-    return traces
+        for reference in figure.references
+        if figure.x_scale != "category" and (ends := band(reference, x))
+    ]
 
 
 def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, Any]]:

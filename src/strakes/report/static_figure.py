@@ -83,7 +83,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         axes = canvas.add_subplot()
         for trace in drawing.data:
             _draw(axes, trace)
-        _set_axes(axes, drawing)
+        _set_axes(axes, drawing, category=figure.x_scale == "category")
         if len(figure.series) > 1 or figure.references:
             axes.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
@@ -105,7 +105,7 @@ def _caption(figure: Figure, portrait: Portrait, warned: Collection[str]) -> str
         parts.insert(0, f"bars: {percent(confidence)} intervals of medians")
     if any(point.cell in warned for series in figure.series for point in series.points):
         parts.append("hollow markers: a warning affects them")
-    if drawn := [one.source for one in figure.references if one.points or (one.x_low, one.x_high) != (None, None)]:
+    if drawn := [one.source for one in figure.references if one.points or one.x_low is not None]:
         parts.append(f"grey: published by others ({', '.join(dict.fromkeys(drawn))})")
     return "; ".join([*parts, f"strakes run {portrait.run['id']}"])
 
@@ -129,10 +129,10 @@ def _draw(axes: Axes, trace: Mapping[str, Any]) -> None:
         axes.plot(*zip(*hollow, strict=True), linestyle="", zorder=3, **style)
 
 
-def _set_axes(axes: Axes, drawing: Drawing) -> None:
+def _set_axes(axes: Axes, drawing: Drawing, *, category: bool) -> None:
     x, y = drawing.x, drawing.y
     names = [text for _, text in x.ticks]
-    upright = not drawing.category or (len(names) <= _MOST_UPRIGHT and sum(map(len, names)) <= _WIDEST_UPRIGHT)
+    upright = not category or (len(names) <= _MOST_UPRIGHT and sum(map(len, names)) <= _WIDEST_UPRIGHT)
     axes.set_xscale(x.scale)
     axes.set_yscale(y.scale)
     axes.set_xlim(x.low, x.high)

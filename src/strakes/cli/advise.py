@@ -30,7 +30,6 @@ def command(
         type=PATH,
         metavar="LOG|DIR",
     ),
-    edited: bool = option("Print a description of an application, to be edited.", "--example", default=False),
     run: str | None = option(
         "Base the advice on this run, or on a file written by strakes export.  [default: $STRAKES_PORTRAIT, else the "
         "newest finished survey or study that answers anything about the application, else the file that the site "
@@ -44,13 +43,8 @@ def command(
 
     Nothing is measured or changed. Where the measurements give no answer, the output says what to measure.
     """
-    if edited:
-        from strakes.cli.examples import example
-
-        click.echo(example("apps/restart-dump.toml"), nl=False)
-        return 0
     if (app is None) == (darshan is None):
-        raise click.UsageError("give --app APP.toml or --darshan LOG; --example prints an APP.toml to edit")
+        raise click.UsageError("give --app APP.toml or --darshan LOG; strakes examples lists applications to edit")
     if darshan is not None and run is not None:
         raise click.UsageError("--from cannot be used with --darshan, which only prints a description")
     if darshan is not None:

@@ -22,12 +22,6 @@ def xfs() -> Iterator[Path]:
         yield place
 
 
-@pytest.fixture(scope="module")
-def ext4() -> Iterator[Path]:
-    with loop_mounted("ext4") as place:
-        yield place
-
-
 @pytest.fixture(autouse=True)
 def hearts_are_watched_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.marker.WATCH_S", 0.01)

@@ -46,6 +46,12 @@ class TestXfs(TargetConformance):
         with Workspace.create(place, "direct") as workspace:
             assert detect(place).facts(workspace.path).direct_io is True
 
+    def test_its_loop_device_is_described(self, place: Path) -> None:
+        device = detect(place).facts().block_device
+        assert device is not None and device.name.startswith("loop") and device.scheduler
+        assert device.total_bytes == 320 << 20 and device.backing_file.endswith("/image")
+        assert any(device.backing_file in note for note in detect(place).facts().notes)
+
 
 class TestXfsControl(OnMount):
     @pytest.fixture
@@ -61,24 +67,6 @@ class TestXfsControl(OnMount):
         (place / "file").unlink()
         assert device.startswith("loop")
         assert counted["data.write_bytes"] >= 4 << 20 and counted["data.write_requests"] >= 1
-
-
-class TestExt4(TargetConformance):
-    kind = LocalTarget
-    file_system = "ext4"
-
-    @pytest.fixture
-    def place(self, ext4: Path) -> Path:
-        return ext4
-
-    def test_its_loop_device_is_described(self, place: Path) -> None:
-        device = detect(place).facts().block_device
-        assert device is not None
-        assert device.name.startswith("loop")
-        assert device.total_bytes == 320 << 20
-        assert device.backing_file.endswith("/image")
-        assert device.scheduler
-        assert any(device.backing_file in note for note in detect(place).facts().notes)
 
 
 def test_a_memory_file_system_without_a_limit_is_limited_by_the_memory() -> None:

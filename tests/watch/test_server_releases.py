@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.targets import ceph_tool as counters
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import CounterReading
 from strakes.watch.recorded import Contents
@@ -63,12 +62,3 @@ def test_the_counters_of_a_rebooting_client_are_not_taken_for_a_target() -> None
     watch = Watch()
     events = [event for reading in lustre_2_12(exports=True) for event in watch.add(reading)]
     assert not [event for event in events if event.kind == "outage"]
-
-
-def test_the_commit_latency_of_bluestore_has_an_older_and_a_newer_name() -> None:
-    for name in ("commit_lat", "txc_commit_lat"):
-        document = {
-            "osd": {"op_w": 10, "op_r": 0, "op_w_in_bytes": 40960, "op_latency": {"avgcount": 10, "sum": 1.0}},
-            "bluestore": {name: {"avgcount": 10, "sum": 0.5}, "read_lat": {"avgcount": 0, "sum": 0.0}},
-        }
-        assert counters.data_counters(document)["data.waited_s"] == 0.5

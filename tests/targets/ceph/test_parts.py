@@ -222,9 +222,10 @@ def test_a_daemon_that_listens_but_does_not_answer_is_given_up(tmp_path: Path, m
         ask_socket(path, "perf dump")
 
 
-def test_an_osd_is_timed_by_its_own_device_and_not_by_its_replicas() -> None:
+@pytest.mark.parametrize("name", ["commit_lat", "txc_commit_lat"])
+def test_an_osd_is_timed_by_its_own_device_and_not_by_its_replicas(name: str) -> None:
     requests = {"op_latency": {"avgcount": 5, "sum": 50.0}, "op_w": 5}
-    own = {"commit_lat": {"avgcount": 8, "sum": 0.4}, "read_lat": {"avgcount": 2, "sum": 0.1}}
+    own = {name: {"avgcount": 8, "sum": 0.4}, "read_lat": {"avgcount": 2, "sum": 0.1}}
     counted = data_counters({"osd": requests, "bluestore": own})
     assert (counted["data.waited_requests"], counted["data.waited_s"]) == (10, 0.5)
     # An OSD in memory has no device.

@@ -94,16 +94,6 @@ def test_files_get_the_layout_of_their_directory() -> None:
         assert layout_differences(wanted, read_layout(done(f"getstripe_d_{name}_f"))) == ()
 
 
-def test_counts_that_lustre_lowers_are_differences() -> None:
-    # -c 99 on four targets and -c 4 in a pool of two both succeed, with fewer stripes.
-    for name, wanted, given in (("err_setstripe_count_too_many", 99, 4), ("err_setstripe_pool_c_too_big", 4, 2)):
-        recorded = done(name)
-        assert (recorded.status, int(recorded.stdout.split()[-1])) == (0, given)
-        assert layout_differences(Layout(stripe_count=wanted), Layout(stripe_count=given)) == (
-            f"stripe count {given} instead of {wanted}",
-        )
-
-
 def test_an_empty_layout_removes_the_one_that_was_set() -> None:
     assert setstripe("d_c2", Layout()).argv == ("lfs", "setstripe", "-d", "d_c2")
     assert recording("client/setstripe_d_delete.txt").command.startswith("lfs setstripe -d d_c2;")

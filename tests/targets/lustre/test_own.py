@@ -101,11 +101,6 @@ def test_a_target_that_was_never_connected_has_no_server_and_is_named_so(tmp_pat
     assert mine.trouble() == ("lab-OST0001 does not answer: never connected.",)
 
 
-def test_the_name_of_the_only_mount_is_not_needed(tmp_path: Path) -> None:
-    client = Client(connection("lab-MDT0000", NAME, LOST, "10.0.0.1@tcp"))
-    assert "lab-MDT0000 on 10.0.0.1" in lustre(tmp_path, client).trouble()[0]
-
-
 def test_trouble_is_reported_even_if_the_name_of_the_mount_is_unknown(tmp_path: Path) -> None:
     two = {name: connection("lab-MDT0000", name, LOST, "10.0.0.1@tcp") for name in (NAME, OTHER)}
     assert lustre(tmp_path, Client({**two[NAME], **two[OTHER]})).trouble()

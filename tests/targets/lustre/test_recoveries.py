@@ -10,11 +10,9 @@ from pathlib import Path
 from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption, lost_between
-from strakes.targets.lustre_parameters import parse_recovery
-from strakes.targets.lustre_servers import complaint
 from strakes.targets.lustre_target import LustreTarget
 from targets.lustre.replay import AS_ROOT, ON_SERVER, Replay
-from targets.lustre.test_target import AT, SPELLINGS, mount, target
+from targets.lustre.test_target import AT, SPELLINGS, mount
 
 STATUS = (
     "status: COMPLETE\nrecovery_start: {start}\nrecovery_duration: 5\ncompleted_clients: 3/4\nreplayed_requests: 0\n"
@@ -54,14 +52,3 @@ def test_a_recovery_between_two_readings_is_an_interruption_with_the_times_of_th
     )
     assert "labfs-MDT0001" in lost_between(before, lustre.observe())
     assert str(watch.interruptions(began, began)[0]).endswith("for 5.00 s; 1 client was evicted.")
-
-
-def test_recovering_and_unhealthy_servers_are_reported(tmp_path: Path) -> None:
-    lustre = target(tmp_path, servers=AT)
-    assert not any("healthy" in sentence for sentence in lustre.trouble())
-    waiting = parse_recovery("status: WAITING_FOR_CLIENTS", "labfs-MDT0001")
-    assert not waiting.serving
-    assert (
-        complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY\n") == "device labfs-OST0001 reported unhealthy"
-    )
-    assert complaint("healthy\n") == "" and complaint("NOT HEALTHY") == "health_check gives no reason"

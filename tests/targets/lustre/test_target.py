@@ -233,12 +233,6 @@ def test_a_file_that_cannot_be_created_with_a_layout_is_an_error_and_leaves_noth
     assert "No space" in caught.value.why
 
 
-def test_without_lfs_the_layout_is_unknown(tmp_path: Path) -> None:
-    (tmp_path / "s").mkdir()
-    without = answering(tmp_path, lambda argv: argv[0] == "lfs", lambda argv: run(["strakes-no-lfs-here"]))
-    assert LustreTarget(tmp_path, mount(tmp_path), runner=without).layout(tmp_path / "s") is None
-
-
 def test_a_directory_on_a_missing_target_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "dne").mkdir()
     with pytest.raises(BadInputError, match="the directory was not made") as caught:
@@ -379,7 +373,7 @@ def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -
     description = lustre.describe()
     assert description.file_system_name == "labfs" and "flock" in description.client["mount options"]
     assert "cannot be started" in description.notes[0]
-    assert lustre.observe() == {}
+    assert lustre.observe() == {} and lustre.layout(tmp_path) is None
     assert any("cannot be started" in limit.why for limit in lustre.limits())
 
 

@@ -46,7 +46,7 @@ def test_counters_of_this_node_are_not_attributed_to_servers_on_other_nodes(tmp_
         ("healthy\nhealthy", ""),
         ("LBUG", "LBUG"),
         ("device x reported unhealthy\nNOT HEALTHY", "device x"),
-        ("NOT HEALTHY", "not"),
+        ("NOT HEALTHY", "gives no reason"),
     ],
 )
 def test_an_unhealthy_client_is_reported(tmp_path: Path, told: str, complaint: str) -> None:

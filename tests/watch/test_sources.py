@@ -10,7 +10,6 @@ import pytest
 
 from strakes.targets.command import Completed
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, read_text
-from strakes.watch.reading import CounterReading
 from strakes.watch.recorded import open_lines, readings
 from strakes.watch.sources import LustreSource
 from strakes.watch.values import WatchEvent
@@ -114,14 +113,3 @@ def test_an_empty_output_of_a_failed_lctl_is_reported() -> None:
 
     reading = LustreSource("client", fail, CLIENT_PARAMETERS, disks=False).read(15.0)
     assert reading.missing == ("lctl get_param failed and said nothing",)
-
-
-def test_outages_of_targets_of_this_machine_name_the_directory() -> None:
-    watch, events = Watch(), list[WatchEvent]()
-    for second in range(1000, 1300, 5):
-        there = dict.fromkeys(("fs-OST0000", "fs-OST0001"), 900.0 if second < 1051 else 1138.0)
-        serving = {} if 1051 <= second < 1138 else there
-        events += watch.add(CounterReading("/mnt", second, serving=serving))
-    first, last = events
-    assert first.text.startswith("2 targets of /mnt are unavailable, ")
-    assert last.text.startswith("2 targets of /mnt were unavailable: fs-OST0000, fs-OST0001 for ")

@@ -273,9 +273,9 @@ def replace_kept(path: Path, content: bytes) -> None:
         _sync(directory)
 
 
-def create_kept(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+def create_kept(path: Path, content: bytes) -> None:
     """Create a file in the store atomically. Raises FileExistsError if the name exists, or another OSError."""
-    with _directory(path.parent) as directory, _fresh(content, mode, directory) as fresh:
+    with _directory(path.parent) as directory, _fresh(content, 0o600, directory) as fresh:
         os.link(fresh, path.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
         _sync(directory)
 

@@ -51,9 +51,9 @@ class Measured:
         """Return whether the quantity is a load (in % or bytes) instead of a rate or a time."""
         return self.unit in ("%", "B")
 
-    def by_block(self, purpose: str = "measure") -> dict[int, float]:
-        """Return round -> value, for the trials with this ``purpose``."""
-        return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
+    def by_block(self) -> dict[int, float]:
+        """Return round -> value, for the trials that measure."""
+        return {seen.block: seen.value for seen in self.observations if seen.purpose == "measure"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.errors import EnvironmentLacksError
 from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
@@ -75,15 +74,6 @@ def test_the_one_outage_of_a_day_is_found_at_its_time() -> None:
     assert outage.ended_unix_s is not None
     # A client notices an outage when a request times out, here after the server was back; the recovery adds time.
     assert began <= outage.began_unix_s <= outage.ended_unix_s <= ended + 30
-
-
-def test_a_machine_without_lctl_reports_no_interruption() -> None:
-    def no_lctl(argv: Sequence[str], timeout_s: float = 10) -> Completed:
-        raise EnvironmentLacksError("lctl does not start")
-
-    place = Path("/mnt/labfs")
-    lustre = LustreTarget(place, mount(place), runner=no_lctl)
-    assert not lustre.interruptions() and not lustre.trouble()
 
 
 def test_noise_of_lctl_is_reported_because_dead_servers_cannot_be_noticed() -> None:

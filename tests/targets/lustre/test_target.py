@@ -374,6 +374,7 @@ def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -
     assert description.file_system_name == "labfs" and "flock" in description.client["mount options"]
     assert "cannot be started" in description.notes[0]
     assert lustre.observe() == {} and lustre.layout(tmp_path) is None
+    assert not lustre.interruptions() and not lustre.trouble()
     assert any("cannot be started" in limit.why for limit in lustre.limits())
 
 

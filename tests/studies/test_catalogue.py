@@ -6,9 +6,10 @@ import pytest
 
 from strakes.base.units import MIB
 from strakes.model.plan_validate import validate_plan_document
-from strakes.studies.registry import studies
+from strakes.studies.compose import WRITE_AND_READ
+from strakes.studies.registry import studies, study_named
 from strakes.studies.study import Study
-from studies.world import answered, cells_of, flat, measured
+from studies.world import answered, cells_of, context, flat, measured
 
 each_study = pytest.mark.parametrize("study", studies(), ids=lambda study: study.name)
 
@@ -30,6 +31,11 @@ def test_keys_of_cells_and_ids_of_their_measures_are_unique(study: Study) -> Non
     ids = [f"{cell.key}:{measure.suffix}" for cell in cells for measure in cell.measures]
     assert len(set(keys)) == len(keys) and len(set(ids)) == len(ids)
     assert all(cell.study == study.name for cell in cells_of(study))
+
+
+def test_a_setting_of_both_a_cell_and_its_measure_is_refused() -> None:
+    with pytest.raises(ValueError, match="measure write both set"):
+        study_named("striping").cell(context(), "k", {"ranks": 1, "operation": "read"}, (), WRITE_AND_READ)
 
 
 @each_study

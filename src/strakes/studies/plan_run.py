@@ -52,7 +52,7 @@ class PlanRun(Study):
             for phase, ranks in phases
             for metric in _metrics(phase)
         )
-        return [Cell(self.name, self.name, {"ranks": plan.ranks}, plan, measures)]
+        return [Cell(self.name, self.name, {}, plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:
         return self.of_phases(results, gettext("phase"), lambda cell: str(cell.settings["phase"]))

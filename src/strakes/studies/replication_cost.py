@@ -60,7 +60,7 @@ class ReplicationCost(Study):
     alone = "Without --against DIR2 (not replicated) this gives rates and bytes sent, but not what replication costs."
 
     def cells(self, context: Context) -> Cells:
-        measures = (Measure("create", "operations_per_s"), Measure("wait", "elapsed_s", {"operation": _WAIT}))
+        batch = (_creating(_BATCH), Measure("wait", "elapsed_s", {"operation": _WAIT}))
         stop, settings = context.stonewall(), dict[str, Setting]
         for ranks in (1, context.team):
             if context.max_items < 16 * ranks:
@@ -69,8 +69,8 @@ class ReplicationCost(Study):
             items = min(replace(context, files=None).items(ranks), _MOST_SYNCED_FILES)
             for operation, size in ((_SYNCED, 0), (_WRITTEN, _SMALL_BYTES)):
                 create = MetadataPhase("create", "file-create", "unique", items, file_bytes=size, fsync=True, stop=stop)
-                of_each = settings(operation=operation, ranks=ranks)
-                yield self.cell(context, f"{operation}/{ranks}", of_each, (create,), measures[:1])
+                key = f"{operation}/{ranks}"
+                yield self.cell(context, key, settings(ranks=ranks), (create,), (_creating(operation),))
         for files in sorted({*_ROWS, context.files or _ROWS[0]}):
             if context.max_items < 2 * files:
                 why = f"only {context.max_items:,} files may be created here"
@@ -81,8 +81,8 @@ class ReplicationCost(Study):
                 MetadataPhase("create", "file-create", "unique", -(-files // context.team)),
                 MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),
             )
-            of_batch, priority = settings(operation=_BATCH, ranks=context.team, files=files), 1 + (files > _ROWS[0])
-            yield self.cell(context, f"batch/{files}", of_batch, phases, measures, priority=priority)
+            of_batch, priority = settings(ranks=context.team, files=files), 1 + (files > _ROWS[0])
+            yield self.cell(context, f"batch/{files}", of_batch, phases, batch, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         drawn = [
@@ -184,6 +184,10 @@ class ReplicationCost(Study):
             shown = IntervalOf(max(0.0, found.low), found.high, found.confidence, of, "s")
             rows.append(self.finding("table-forecast", text, "forecast", tuple(evidence), shown))
         return rows
+
+
+def _creating(operation: str) -> Measure:
+    return Measure("create", "operations_per_s", {"operation": operation})
 
 
 def _by_ranks(cell: Measured) -> str:

@@ -267,7 +267,13 @@ class Study(ABC):
         layout: Layout | None = None,
         place: Place = PLAIN,
     ) -> Cell:
-        """Return a measurement of this study. ``ranks``: number of ranks, by default the setting "ranks"."""
+        """Return a measurement of this study. ``ranks``: number of ranks, by default the setting "ranks".
+
+        Raises ValueError if a measure repeats a setting of the cell.
+        """
+        for measure in measures:
+            if twice := sorted(settings.keys() & measure.settings):
+                raise ValueError(f"{self.name}/{key}: the cell and its measure {measure.suffix} both set {twice}")
         plan = Plan(ranks or int(settings["ranks"]), tuple(phases), context.seed, ranks_per_node)
         return Cell(
             self.name,

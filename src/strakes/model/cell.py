@@ -41,10 +41,10 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
+# Unit -> 1 if more is better, -1 if less is better, 0 for loads of machines, which are neither good nor bad.
+DIRECTIONS: Mapping[str, int] = {"B/s": 1, "op/s": 1, "s": -1, "%": 0, "B": 0}
 # Main metrics. A phase has at most one of them.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# Metrics of the load of machines and accelerators, for which no precision is required.
-SIDE_METRICS = tuple(metric for metric, unit in UNITS.items() if unit in ("%", "B"))
 
 # The plan of measurements that another tool made.
 NO_PLAN = Plan(0, ())
@@ -60,8 +60,8 @@ class Measure:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the metric is a load of machines or accelerators."""
-        return self.metric in SIDE_METRICS
+        """Return whether the metric is a load of machines or accelerators, for which no precision is required."""
+        return not DIRECTIONS[UNITS[self.metric]]
 
     @property
     def suffix(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from strakes.model.cell import DIRECTIONS
 from strakes.model.portrait import CellEstimate, Setting
 from strakes.model.sample import Sample
 
@@ -42,14 +43,14 @@ class Measured:
     elsewhere: bool = False
 
     @property
-    def lower_is_better(self) -> bool:
-        """Return whether smaller values are better, as for times."""
-        return self.unit == "s"
+    def direction(self) -> int:
+        """Return 1 for rates, -1 for times, which are better if they are shorter, and 0 for loads."""
+        return DIRECTIONS[self.unit]
 
     @property
     def is_side(self) -> bool:
         """Return whether the quantity is a load (in % or bytes) instead of a rate or a time."""
-        return self.unit in ("%", "B")
+        return not self.direction
 
     def by_block(self) -> dict[int, float]:
         """Return round -> value, for the trials that measure."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from strakes.base.version import __version__
+from strakes.model.cell import DIRECTIONS
 from strakes.predict.asked import Asked, Stated, why_unknown
 from strakes.predict.inputs import file_system_of
 from strakes.predict.levels import PART_NAMES, FigureLevels, Scale
@@ -44,7 +45,7 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
         scale = replace(scale, clients=1)
     measured = outermost.scale, math.exp(outermost.log_value)
     unknown = FigureForecast(figure, scale, measured, None)
-    if figure.unit not in ("op/s", "B/s", "s"):
+    if not DIRECTIONS[figure.unit]:
         return replace(unknown, why="only rates and times are forecast")
     if why := why_unknown(levels, scale, limits, ranks_needed=figure.is_time or figure.local):
         return replace(unknown, why=why)

@@ -50,8 +50,7 @@ def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] 
 
 def log_values(cell: Measured) -> dict[int, float]:
     """Return round -> logarithm of the value, or minus the logarithm for times. Values of 0 are omitted."""
-    sign = -1.0 if cell.lower_is_better else 1.0
-    return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
+    return {block: cell.direction * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strakes.model.cell import SIDE_METRICS, UNITS, Cell, Measure, Metric
+from strakes.model.cell import DIRECTIONS, UNITS, Cell, Measure, Metric
 from strakes.model.portrait import CellEstimate
 from strakes.model.results import Measured, Observation, Results
 from strakes.model.sample import Sample, sample_named
@@ -21,7 +21,7 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
     if metric == "seconds_per_item":
         items_per_rank = sample.operations / len(sample.ranks)
         return sample.elapsed_s / items_per_rank if items_per_rank else float("nan")
-    if metric in SIDE_METRICS:
+    if not DIRECTIONS[UNITS[metric]]:
         return _side_value(metric, sample, device)
     return float(getattr(sample, metric))
 

@@ -88,7 +88,7 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
         return [replace(one, grade=_grade(one, margin)) for one in judged]
 
     values = [[_values(side, single) for side in row] for row in rows]
-    lower = [row[0][0].lower_is_better for row in rows]
+    lower = [row[0][0].direction < 0 for row in rows]
     judged = decided([ratio(sides, one) for sides, one in zip(values, lower, strict=True)])
     withheld, reasons, unequal = _withheld(a, b, rows, matches, single=single)
     cautions += reasons

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.model.cell import Cell
+from strakes.model.cell import DIRECTIONS, Cell
 from strakes.model.portrait import CellEstimate
 from strakes.model.record import from_record
 from strakes.report.numbers import settings_text
@@ -19,8 +19,6 @@ from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import SIZES, same_work
 from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
-
-_FIGURES = ("B/s", "op/s", "s")
 
 
 def gather(
@@ -65,7 +63,7 @@ def _history(fingerprint: str, members: Sequence[RunSummary], left_out: Callable
         whole.append(run.id)
         when = datetime.fromisoformat(summary.created).astimezone(UTC).isoformat(timespec="seconds")
         for one in estimates:
-            if one.unit in _FIGURES and (cell := cells.get(one.id.rsplit(":", 1)[0])):
+            if DIRECTIONS.get(one.unit) and (cell := cells.get(one.id.rsplit(":", 1)[0])):
                 point = HistoryPoint(run.id, when, one.median, one.low, one.high)
                 of_cell = found.setdefault(one.id, [])
                 own = next((every for every in of_cell if same_work(every[0][2], cell)), [])

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from strakes.base.units import counted
+from strakes.model.cell import DIRECTIONS
 from strakes.model.portrait import Setting
 from strakes.stats.level_shifts import SHORTEST, detectable_shift, level_shifts
 from strakes.survey.compare_fail_on import Condition
@@ -118,7 +119,7 @@ def _judged(series: HistorySeries, error: float, since: datetime | None) -> Hist
     for shift in level_shifts([math.log(value) for value in values], error):
         point = series.points[shift.index]
         before, after = math.exp(shift.before), math.exp(shift.after)
-        ratio = before / after if series.unit == "s" else after / before
+        ratio = (after / before) ** DIRECTIONS[series.unit]
         changes.append(RunChange(point.run, point.when, before, after, ratio, shift.p_value))
     recent = [change for change in changes if since is None or datetime.fromisoformat(change.when) >= since]
     if recent:

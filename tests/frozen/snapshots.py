@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -58,20 +57,29 @@ _CONTEXTS = {
         most_ranks=12,
     ),
 }
-_WRITTEN_OUT = ("transfer-size", "metadata-ops", "striping")
 
 
 def plans() -> str:
+    """Return a line for each cell: team and phases. A phase is what differs from an earlier one."""
     lines = []
+    first: dict[str, dict[str, Any]] = {}
     for study in studies():
+        last: dict[str, dict[str, Any]] = {}
         for name, context in _CONTEXTS.items():
-            cells = [cell for cell in study.cells(context) if isinstance(cell, Cell)]
-            texts = [f"{cell.key} {_compact(cell.plan.to_json())}" for cell in cells]
-            digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-            lines.append(f"{study.name} on {name}: {len(cells)} cells, {digest}")
-            if study.name in _WRITTEN_OUT and name == "xfs":
-                lines += texts
+            for cell in (one for one in study.cells(context) if isinstance(one, Cell)):
+                plan: Any = cell.plan.to_json()
+                phases = [f"{phase['name']} {_compact(_changed(phase, last, first))}" for phase in plan["phases"]]
+                lines.append(" ".join([name, cell.key, _compact(plan["team"]), *phases]))
     return "\n".join(lines) + "\n"
+
+
+def _changed(phase: dict[str, Any], last: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
+    """Compare a phase with the last one of its name in the study, or with the first one of its kind."""
+    name, kind = phase.pop("name"), phase["kind"]
+    before = last.get(name) or first.get(kind) or {}
+    last[name] = phase
+    first.setdefault(kind, phase)
+    return {key: phase.get(key) for key in {**before, **phase} if phase.get(key) != before.get(key)}
 
 
 def commands() -> str:

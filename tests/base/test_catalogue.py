@@ -13,7 +13,7 @@ from jinja2.ext import extract_from_ast
 
 import strakes
 from strakes.base.language import catalogue, choose, english, gettext, ngettext
-from strakes.report.numbers import label_of
+from strakes.model.setting_text import label_of
 
 SOURCES = Path(strakes.__file__).parent
 

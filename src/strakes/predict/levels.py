@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from strakes.model.portrait import Setting
-from strakes.report.numbers import label_of, level_of
+from strakes.model.setting_text import level_text
 
 Part = Literal["clients", "links", "mdts", "osts", "shared"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -132,7 +132,7 @@ class FigureLevels:
     def name(self) -> str:
         """Return the operation, the identifying settings and the study as text."""
         settings = [
-            value if isinstance(value, str) else f"{label_of(key)} {level_of(key, value)}"
+            level_text(key, value)
             for key, value in self.settings.items()
             if key != "operation" and value not in ("", None)
         ]

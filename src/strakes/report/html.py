@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from strakes.base.foreign_text import escaped
 from strakes.base.language import current, gettext, ngettext
+from strakes.model import setting_text
 from strakes.model.literature import SOURCES, published_values, scale, statements
 from strakes.model.portrait import Portrait
 from strakes.report import numbers
@@ -133,7 +134,9 @@ def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Env
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= vars(numbers) | {"_": gettext, "ngettext": ngettext, "verdicts": VERDICTS}
+    environment.globals |= (
+        vars(numbers) | vars(setting_text) | {"_": gettext, "ngettext": ngettext, "verdicts": VERDICTS}
+    )
     environment.filters["explained"] = explained
     environment.filters["warning"] = title_of_warning
     environment.filters["unbroken"] = lambda text: str(text).replace(" %", "\u00a0%")

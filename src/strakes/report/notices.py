@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.portrait import Portrait, RunWarning, SkippedCell
-from strakes.report.numbers import settings_text
+from strakes.model.setting_text import settings_text
 from strakes.report.tables import shared_and_varying
 
 # Codes of warnings that affect all values. Reports show them before the answers, the first one before everything else.

@@ -1,4 +1,4 @@
-"""Format values, settings and facts as text for all forms of the report."""
+"""Format values and facts as text for all forms of the report."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from strakes.base.language import gettext
-from strakes.base.units import KIB, format_bytes, format_seconds, format_value
-from strakes.model.portrait import CellEstimate, IntervalOf, Setting
+from strakes.base.units import KIB, format_value
+from strakes.model.portrait import CellEstimate, IntervalOf
+from strakes.model.setting_text import label_of, level_of
 from strakes.stats.interval import far_apart, most_of
 
 # Minimum number of runs to show the range of 80 % of the runs instead of all.
@@ -99,45 +100,6 @@ def show_interval_of(interval: IntervalOf) -> str:
 def percent(share: float) -> str:
     """Return a share as text in percent."""
     return f"{100 * share:.4g} %"
-
-
-def label_of(key: str) -> str:
-    """Return the displayed name of a factor, without its unit.
-
-    >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
-    ('transfer', 'phase', 'O_DIRECT', 'ranks')
-    """
-    if key.upper() == key:
-        return key
-    for suffix in ("_bytes", "_s", "_unix_s"):
-        key = key.removesuffix(suffix)
-    return gettext(key.replace("_", " ").replace("-", " "))
-
-
-def level_of(key: str, value: Setting) -> str:
-    """Return the displayed level of a factor. Its unit follows from the last word of ``key``.
-
-    >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
-    ('64 KiB', 'yes', '1,024', '500 ms')
-    """
-    if isinstance(value, bool):
-        return gettext("yes") if value else gettext("no")
-    if isinstance(value, str):
-        return gettext(value)
-    if key.endswith("_bytes"):
-        return format_bytes(value)
-    if key.endswith("_s"):
-        return "0 s" if value == 0 else format_seconds(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
-def settings_text(settings: Mapping[str, Setting], between: str = ", ") -> str:
-    """Return settings as text.
-
-    >>> settings_text({"ranks": 4, "transfer_bytes": 65536})
-    'ranks 4, transfer 64 KiB'
-    """
-    return between.join(f"{label_of(key)} {level_of(key, value)}" for key, value in settings.items())
 
 
 def when(created: object) -> str:

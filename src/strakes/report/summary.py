@@ -14,7 +14,8 @@ from pathlib import Path
 from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext, ngettext
 from strakes.base.text_width import columns, padded, wrapped
-from strakes.model.portrait import Portrait, Setting
+from strakes.model.portrait import Portrait
+from strakes.model.setting_text import level_text
 from strakes.report.answer_text import AnswerLine, answer_lines, legend
 from strakes.report.facts import (
     MEMORY_CODES,
@@ -32,7 +33,7 @@ from strakes.report.facts import (
 )
 from strakes.report.next_steps import next_step
 from strakes.report.notices import FIRST, Notice, notices
-from strakes.report.numbers import label_of, level_of, listed, percent, show, show_bounds, show_interval, show_remarks
+from strakes.report.numbers import listed, percent, show, show_bounds, show_interval, show_remarks
 from strakes.report.words import title_of_warning
 from strakes.stats.grades import INTERVAL_CONFIDENCE
 
@@ -214,31 +215,14 @@ def _not_measured(portrait: Portrait) -> list[str]:
     levels = Counter((study, key) for study, key, _ in measured | {(one, *level) for one, own in few for level in own})
     settings: dict[str, dict[str, None]] = {}
     for cell in (one for one in portrait.skipped if one.settings):
-        named = [_setting(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
-        several = [_setting(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
+        named = [level_text(*level) for level in cell.settings.items() if (cell.study, *level) not in measured]
+        several = [level_text(*level) for level in cell.settings.items() if levels[cell.study, level[0]] > 1]
         clause = gettext(_CLAUSE.split(gettext(cell.reason))[0])
         settings.setdefault(clause, {}).update(dict.fromkeys(named or filter(None, [" ".join(several)])))
     for clause, names in settings.items():
         title = gettext(", ").join(names)
         missing.append(gettext("{title}: {text}", title=title, text=clause) if names else clause)
     return missing
-
-
-def _setting(name: str, level: Setting) -> str:
-    """Return the name and level of a setting as one text.
-
-    >>> [_setting(*pair) for pair in (("ranks", 8), ("transfer_bytes", 65536), ("files", "strided"), ("stripes", 3))]
-    ['8 processes', '64 KiB', 'strided files', 'stripes 3']
-    """
-    if name == "ranks" and isinstance(level, int):
-        return ngettext("{count} process", "{count} processes", level)
-    if name in ("io", "direct") and level not in ("buffered", False):
-        return "O_DIRECT"
-    text = level_of(name, level)
-    if name.endswith("_bytes") or name in ("io", "on"):
-        return text
-    first, second = (text, label_of(name)) if isinstance(level, str) else (label_of(name), text)
-    return gettext("{first} {second}", first=first, second=second)
 
 
 def _remarks(title: str, remarks: Sequence[str], width: int) -> Iterator[_Line]:

@@ -13,6 +13,7 @@ from strakes.model.answers import Mean, Option, Question
 from strakes.model.cell import Measure
 from strakes.model.portrait import CellEstimate, IntervalOf, Point, Series, Setting
 from strakes.model.results import Measured
+from strakes.model.setting_text import level_text
 from strakes.stats.interval import Interval, median
 from strakes.targets.mountinfo import own_cache
 
@@ -155,50 +156,11 @@ def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
     return cell.settings.get("io") != "direct" and bool(own_cache(str(facts.get("file_system", ""))))
 
 
-def level_text(factor: str, value: Setting) -> str:
-    """Return the value of a setting as text.
-
-    >>> level_text("transfer_bytes", 65536), level_text("ranks", 2), level_text("io", "direct")
-    ('64 KiB transfers', '2 ranks', 'direct')
-    """
-    if isinstance(value, str):
-        return gettext(_FILES.get(value, value) if factor == "files" else value)
-    if factor in _SIZES:
-        return gettext(_SIZES[factor], size=format_value(float(value), "B"))
-    if factor == "stripe_count":
-        return gettext("stripe count {count}", count=value)
-    if factor in _COUNTED:
-        one, several = _COUNTED[factor]
-        return gettext(one if value == 1 else several, count=value)
-    return str(value)
-
-
 def title_of(cell: Measured) -> str:
     """Return the title of a measurement: its operation and its settings."""
     levels = {name: value for name, value in cell.settings.items() if name not in ("side", "axis")}
-    texts = {name: level_text(name, value) for name, value in levels.items()}
-    ordered = sorted(texts, key=lambda name: name != "operation")
-    return ", ".join(texts[name] for name in ordered if isinstance(levels[name], str) or not texts[name].isdecimal())
-
-
-_FILES = {"own": "own files", "segmented": "segmented files", "strided": "strided files", "shared": "shared file"}
-_COUNTED = {
-    "ranks": ("{count} rank", "{count} ranks"),
-    "files": ("{count} file", "{count} files"),
-    "nodes": ("{count} node", "{count} nodes"),
-    "requests": ("{count} request", "{count} requests"),
-    "clients": ("{count} client", "{count} clients"),
-    "writers": ("{count} writer", "{count} writers"),
-    "readers": ("{count} reader", "{count} readers"),
-    "metadata_targets": ("{count} metadata target", "{count} metadata targets"),
-}
-_SIZES = {
-    "transfer_bytes": "{size} transfers",
-    "block_bytes": "{size} block",
-    "data_bytes": "{size} per rank",
-    "file_bytes": "{size} files",
-    "stripe_bytes": "{size} stripes",
-}
+    ordered = sorted(levels, key=lambda name: name != "operation")
+    return ", ".join(level_text(name, levels[name]) for name in ordered)
 
 
 def _value_text(factor: str, value: Setting) -> str:

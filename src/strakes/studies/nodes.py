@@ -37,7 +37,7 @@ class NodesStudy(Study):
     def cells(self, context: Context) -> Cells:
         if len(context.nodes) < 2:
             reason = "needs --hosts and --launcher: only one node takes part (strakes doctor lists launchers)"
-            return [self.skipped(reason, nodes="several")]
+            return [self.skipped(reason, nodes="several nodes")]
         each = min(context.nodes.values())
         return [self._cell(context, number, each) for number in levels(len(context.nodes))]
 

@@ -12,7 +12,7 @@ from strakes.base.errors import BadInputError, StrakesError
 from strakes.model.cell import DIRECTIONS, Cell
 from strakes.model.portrait import CellEstimate
 from strakes.model.record import from_record
-from strakes.report.numbers import settings_text
+from strakes.model.setting_text import settings_text
 from strakes.runs.run import Run, RunSummary, told_as_damage
 from strakes.runs.store import Store
 from strakes.survey.analysis_collect import collect

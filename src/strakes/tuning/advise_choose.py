@@ -12,9 +12,9 @@ from strakes.base.units import format_bytes, typed_seconds
 from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import IntervalOf
 from strakes.model.results import Measured, Results
+from strakes.model.setting_text import level_text
 from strakes.report.answer_text import answer_text
 from strakes.stats.grades import INTERVAL_CONFIDENCE, MOST_TIMES, times_to_decide
-from strakes.studies.compose import level_text
 from strakes.studies.overview import along, usual_cells
 from strakes.survey.analysis_answers import answer_among
 from strakes.tuning.advise_app import App, AppPhase, Operation

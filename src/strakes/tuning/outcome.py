@@ -11,7 +11,7 @@ from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import for_shell, shell_line
 from strakes.base.language import gettext
 from strakes.model.portrait import IntervalOf, Setting
-from strakes.report.numbers import level_of
+from strakes.model.setting_text import level_of
 from strakes.runs.records import Visit
 from strakes.runs.run import Run
 from strakes.tuning import tune_offers as offers

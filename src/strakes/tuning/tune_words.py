@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.units import parse_bytes
 from strakes.model.portrait import Setting
-from strakes.report.numbers import label_of, level_of
+from strakes.model.setting_text import label_of, level_of
 from strakes.tuning.tune_offers import FILES, INTERFACE, INTERFACES, READERS, TRANSFER, WRITERS
 from strakes.tuning.tune_space import SearchSpace
 

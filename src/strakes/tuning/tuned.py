@@ -11,7 +11,7 @@ from strakes.base.units import counted, format_bytes
 from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import CellEstimate, Figure, Finding, Headline, Point, Portrait, RunWarning, Series
 from strakes.model.results import Measured, Observation, Results
-from strakes.report.numbers import level_of
+from strakes.model.setting_text import level_of
 from strakes.runs.run import Run
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, grade
 from strakes.stats.interval import median, median_interval

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -9,6 +10,7 @@ import pytest
 
 from strakes.cli import progress as progress_module
 from strakes.cli.progress import LiveProgress
+from strakes.cli.signals import orderly_signals
 
 
 def work(progress: LiveProgress) -> None:
@@ -54,6 +56,18 @@ def test_a_terminal_shows_the_current_cell_and_the_time_left(monkeypatch: pytest
     shown = on_terminal()
     for text in (r"2 ranks\x1b[2J", "1.1 M op/s so far", "of 0:02:00", r"the page cache could not be dropped\x1b[2J"):
         assert text in shown
+
+
+def interrupted(progress: LiveProgress) -> None:
+    with orderly_signals(), suppress(KeyboardInterrupt), progress:
+        progress.start(total_s=120.0)
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_the_answer_to_an_interruption_has_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    shown, line = on_terminal(interrupted), "\r\nstrakes: stopping and cleaning up; interrupt again to stop sooner\r\n"
+    assert f" left{line}" in shown and shown.endswith(line.lstrip())
 
 
 def test_a_dumb_terminal_is_treated_as_a_log_file(monkeypatch: pytest.MonkeyPatch) -> None:

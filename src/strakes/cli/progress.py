@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
 from strakes.base.foreign_text import for_terminal
+from strakes.cli import signals
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,6 +37,8 @@ class LiveProgress:
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
+            self._stream.writelines(f"{line}\n" for line in signals.below or ())
+            signals.below = None
 
     def start(self, total_s: float) -> None:
         """Start the display of work with a planned duration of ``total_s`` seconds."""
@@ -47,6 +50,7 @@ class LiveProgress:
             console = Console(file=self._stream)
             self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
             self._live.start()
+            signals.below = []
 
     def resumed(self, spent_s: float) -> None:
         """Add the seconds that the run took before it was interrupted."""
@@ -73,7 +77,7 @@ class LiveProgress:
         from rich.text import Text
 
         bar = "=" * round(_BAR_COLUMNS * self._fraction)
-        lines = [*self._texts, f"{bar:<{_BAR_COLUMNS}} {self._clock()}"]
+        lines = [*self._texts, f"{bar:<{_BAR_COLUMNS}} {self._clock()}", *(signals.below or ())]
         return Text("\n".join(lines), overflow="ellipsis", no_wrap=True)
 
     def _clock(self) -> str:

@@ -15,6 +15,12 @@ from strakes.base.errors import InterruptedByUser
 _AGAIN_S = 0.05  # Python may drop the exception of a signal. The signal is then sent again after this delay.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"  # Escape sequence that shows the cursor, which live displays hide.
+_STOPPING = (
+    "strakes: stopping and cleaning up; interrupt again to stop sooner",
+    "strakes: stopping now; remove leftover files with: strakes clean DIR",
+)
+# Lines below a live display, which would overwrite what a signal handler writes. None: there is no such display.
+below: list[str] | None = None
 
 
 @contextmanager
@@ -38,13 +44,13 @@ def orderly_signals() -> Iterator[None]:
         if count and number != signal.SIGINT:
             return
         count += 1
-        if count == 1:
-            _say("strakes: stopping and cleaning up; interrupt again to stop sooner\n")
-        elif count == 2:
-            _say("strakes: stopping now; remove leftover files with: strakes clean DIR\n")
-        else:
-            _say(_SHOW_CURSOR if os.isatty(2) else "")
+        if count > len(_STOPPING):
+            _write(f"{_SHOW_CURSOR}\n" if os.isatty(2) else "")
             os._exit(InterruptedByUser.exit_status)
+        if below is None:
+            _write(f"{_STOPPING[count - 1]}\n")
+        else:
+            below[:] = _STOPPING[count - 1 : count]
         raise KeyboardInterrupt
 
     def send_again(found: sys.UnraisableHookArgs) -> None:
@@ -69,6 +75,6 @@ def orderly_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _say(text: str) -> None:  # a signal handler must not use sys.stderr, whose lock the interrupted code may hold
+def _write(text: str) -> None:  # a signal handler must not use sys.stderr, whose lock the interrupted code may hold
     with suppress(OSError):
         os.write(2, text.encode())

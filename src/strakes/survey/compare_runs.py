@@ -5,30 +5,20 @@ Only stored data is read; no file system is measured.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import for_shell, shell_line
-from strakes.base.language import gettext, ngettext
+from strakes.base.language import gettext
 from strakes.model.cell import Cell
 from strakes.model.results import Measured
 from strakes.runs.run import Run, told_as_damage
 from strakes.stats.interval import median
-from strakes.stats.ratios import (
-    ONE_PAIR,
-    Judged,
-    RatioAt,
-    Verdict,
-    between_runs,
-    between_sets,
-    block_scores,
-    judge,
-    within_blocks,
-)
+from strakes.stats.ratios import ONE_PAIR, Judged, Verdict, block_scores
 from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
+from strakes.survey.compare_rule import Rule
 from strakes.survey.compare_work import ALIKE_TIMES, alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
@@ -36,10 +26,6 @@ from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
-_EQUALLY_FAST = {
-    True: "runs with an equally fast client: it was {share} faster in B, in work that does not touch the file system",
-    False: "runs with an equally fast client: it was {share} slower in B, in work that does not touch the file system",
-}
 _CLIENT = {
     True: "The client itself was {share} faster in B, in work that does not touch the file system.",
     False: "The client itself was {share} slower in B, in work that does not touch the file system.",
@@ -48,6 +34,7 @@ _LISTED = "Choose another run: strakes runs lists them."
 _Runs = Sequence[Run]
 _Pairs = Sequence[tuple[Cell, Cell]]
 _Row = tuple[list[Measured], list[Measured]]
+_Sides = tuple[Mapping[int, float], Mapping[int, float]]
 
 
 def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factors: Sequence[str] = ()) -> Comparison:
@@ -57,73 +44,66 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
     B alternate in time. ``margin``: share up to which rates count as equal. ``factors``: settings that may differ.
     Raises BadInputError for runs that cannot be compared.
     """
-    single = len(a) == len(b) == 1
     a, b, in_turn = _in_turn(a, b)
-    in_turn = in_turn and not single
     matches, unlike = _matches(a, b, factors)
     rows, missing = _rows(a, b, matches)
     unlike += missing
     if not rows:
         raise _nothing_alike(a[0], b[0], unlike)
+    single = len(a) == len(b) == 1
     cautions = [text for name, side in (("A", a), ("B", b)) for run in side for text in _overloaded(name, run)]
-    disturbed = bool(cautions) and not in_turn
-    favour, quiet = _load(a) / _load(b), _to_be_sure(a[0], b[0])
+    quiet = _to_be_sure(a[0], b[0]) if cautions and not in_turn else ""
     client = _client_ratio(a[0], b[0]) if single else 1.0
-    if not single and not in_turn:
-        text = "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
-        cautions.append(gettext(text))
-
-    def ratio(sides: Sequence[Mapping[int, float]], lower: bool) -> RatioAt:
-        of_a, of_b = sides
-        if in_turn:
-            return within_blocks(of_a, of_b, lower_is_better=lower)
-        between = between_runs if single else between_sets
-        return between(list(of_a.values()), list(of_b.values()), lower_is_better=lower)
-
-    def decided(ratios: Sequence[RatioAt]) -> list[Judged]:
-        least = max(margin, ONE_PAIR) if single else 0.0 if in_turn else margin
-        judged = judge(ratios, confidence, margin, least=least)
-        judged = [_of_one_pair(one, client, margin) if single else _with_needs(one, margin) for one in judged]
-        judged = [_not_claimed(one, favour, quiet) for one in judged] if disturbed else judged
-        return [replace(one, grade=_grade(one, margin)) for one in judged]
-
-    values = [[_values(side, single) for side in row] for row in rows]
-    lower = [row[0][0].direction < 0 for row in rows]
-    judged = decided([ratio(sides, one) for sides, one in zip(values, lower, strict=True)])
-    withheld, reasons, unequal = _withheld(a, b, rows, matches, single=single)
-    cautions += reasons
-    judged = [
-        Judged(Verdict.INCONCLUSIVE, replace(one.ratio, interval=None), withheld[row[0][0].id])
-        if row[0][0].id in withheld
-        else one
-        for row, one in zip(rows, judged, strict=True)
-    ]
-    scored = [index for index, row in enumerate(rows) if row[0][0].id not in unequal]
-    scores = [block_scores([(values[index][side], lower[index]) for index in scored]) for side in (0, 1)]
-    if all(scores):
-        overall = Overall(*_told(decided([ratio(scores, False)])[0]))
-    else:
-        needs = gettext("a larger --budget, so that all cells are measured in more blocks")
-        overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
-    if unequal and overall.verdict is Verdict.INCONCLUSIVE and not (scored and disturbed):
-        overall = replace(overall, needs=withheld[min(unequal)])
-    for needs in [needs for name, needs in withheld.items() if name not in unequal][:1]:
-        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs, grade="")
-    if single and _cleared(a[0], b[0]):
-        text = gettext(
-            "The two runs were made at different times, and a single pair does not show how much runs of the same "
-            "system differ. So no verdict is SAME, and a difference counts only if it is larger than {share} % and "
-            "larger than the changes within each run. Eight or more runs each of A and B, made in turn, show more: "
-            "strakes compare A1,A2,... B1,B2,...",
-            share=f"{100 * ONE_PAIR:.0f}",
-        )
-        cautions.insert(0, text)
-    if not 1 / (1 + margin) <= client <= 1 + margin:
-        cautions.append(gettext(_CLIENT[client > 1], share=_share_of(client)))
-    verdicts = tuple(_verdict(*row, one) for row, one in zip(rows, judged, strict=True))
+    rule = Rule(single, in_turn, margin, confidence, client, _load(a) / _load(b), quiet)
+    withheld, unequal, reasons = _withheld(a, b, rows, matches, single=single)
+    cautions = [*_made_apart(rule), *cautions, *reasons]
+    if not rule.counts_as_equal(client):
+        cautions.append(gettext(_CLIENT[client > 1], share=f"{100 * abs(client - 1):.0f} %"))
+    values = {name: (_values(row[0], single), _values(row[1], single)) for name, row in rows.items()}
+    lower = {name: row[0][0].direction < 0 for name, row in rows.items()}
+    judged = rule.verdicts([rule.ratio(*sides, lower_is_better=lower[name]) for name, sides in values.items()])
+    verdicts = tuple(
+        _verdict(*row, one if name not in withheld else _without_verdict(one, withheld[name]))
+        for (name, row), one in zip(rows.items(), judged, strict=True)
+    )
+    scored = [(values[name], lower[name]) for name in rows if name not in unequal]
+    overall = _overall(rule, scored, withheld, unequal)
     differs = tuple(_differences(a[0], b[0]))
     sides = (_described(a), _described(b))
     return Comparison(*sides, confidence, margin, overall, verdicts, tuple(unlike), differs, tuple(cautions))
+
+
+def _overall(
+    rule: Rule, scored: Sequence[tuple[_Sides, bool]], withheld: Mapping[str, str], unequal: set[str]
+) -> Overall:
+    a, b = (block_scores([(sides[side], lower) for sides, lower in scored]) for side in (0, 1))
+    if a and b:
+        overall = Overall(*_told(*rule.verdicts([rule.ratio(a, b)])))
+    else:
+        needs = gettext("a larger --budget, so that all cells are measured in more blocks")
+        overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
+    if unequal and overall.verdict is Verdict.INCONCLUSIVE and not (scored and rule.quiet):
+        overall = replace(overall, needs=withheld[min(unequal)])
+    for needs in [needs for name, needs in withheld.items() if name not in unequal][:1]:
+        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs, grade="")
+    return overall
+
+
+def _without_verdict(judged: Judged, needs: str) -> Judged:
+    return Judged(Verdict.INCONCLUSIVE, replace(judged.ratio, interval=None), needs)
+
+
+def _made_apart(rule: Rule) -> list[str]:
+    if rule.single:
+        text = gettext(
+            "A single pair of runs does not show how much runs of the same system differ. So no verdict is SAME, and a "
+            "difference counts only if it is larger than {share} % and larger than the changes within each run. Eight "
+            "or more runs each of A and B, made in turn, show more: strakes compare A1,A2,... B1,B2,...",
+            share=f"{100 * ONE_PAIR:.0f}",
+        )
+        return [text]
+    text = "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
+    return [] if rule.in_turn else [gettext(text)]
 
 
 def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], list[Unlike]]:
@@ -146,22 +126,20 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
     return [[(own, own) for own, _ in pairs], *of_a, *(each for each, _ in of_b)], unlike
 
 
-def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[list[_Row], list[Unlike]]:
+def _rows(a: _Runs, b: _Runs, matches: Sequence[_Pairs]) -> tuple[dict[str, _Row], list[Unlike]]:
     found = [_measured(run, pairs) for run, pairs in zip((*a, *b), matches, strict=True)]
     ids = [own.measure_id(one.suffix) for own, _ in matches[0] for one in own.measures if not one.is_side]
-    rows: list[_Row] = []
+    rows: dict[str, _Row] = {}
     lacking = []
     for name in ids:
         sides = found[: len(a)], found[len(a) :]
         row = ([one[name] for one in sides[0] if name in one], [one[name] for one in sides[1] if name in one])
         if (len(row[0]), len(row[1])) == (len(a), len(b)):
-            rows.append(row)
+            rows[name] = row
             continue
-        one, several = "{measured} of {count} run of A", "{measured} of {count} runs of A"
-        in_a = ngettext(one, several, len(a), measured=len(row[0]))
-        one, several = "{measured} of {count} run of B", "{measured} of {count} runs of B"
-        in_b = ngettext(one, several, len(b), measured=len(row[1]))
-        lacking.append(Unlike(name, gettext("measured only in {runs_a} and in {runs_b}", runs_a=in_a, runs_b=in_b)))
+        in_a, in_b = f"{len(row[0])}/{len(a)}", f"{len(row[1])}/{len(b)}"
+        text = gettext("measured only in {runs_a} of the runs of A and {runs_b} of B", runs_a=in_a, runs_b=in_b)
+        lacking.append(Unlike(name, text))
     return rows, lacking
 
 
@@ -180,24 +158,23 @@ def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
 
 
 def _withheld(
-    a: _Runs, b: _Runs, rows: Sequence[_Row], matches: Sequence[_Pairs], *, single: bool
-) -> tuple[dict[str, str], list[str], set[str]]:
-    ids = [row[0][0].id for row in rows]
-    if single and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
+    a: _Runs, b: _Runs, rows: Mapping[str, _Row], matches: Sequence[_Pairs], *, single: bool
+) -> tuple[dict[str, str], set[str], list[str]]:
+    if single and any(pair[0].imported for pair in matches[0]):
         text = (
             "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes "
             "on both sides."
         )
-        return dict.fromkeys(ids, ""), [gettext(text)], set()
+        return dict.fromkeys(rows, ""), set(), [gettext(text)]
     reasons = []
-    limited = [row[0][0].id for row in rows if any(held_back(cell) for side in row for cell in side)]
+    limited = [name for name, row in rows.items() if any(held_back(cell) for side in row for cell in side)]
     if limited:
         text = "{limited} of {all} figures have no verdict, because --impact or --neighbour limited the load."
         reasons.append(gettext(text, limited=len(limited), all=len(rows)))
     like = _like(a[0], str(b[0].manifest["target"]))
     pairs = [pair for of_run in matches for pair in of_run if not pair[0].imported]
     far = [own for own, other in pairs if amount_ratio(own, other) > ALIKE_TIMES]
-    unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(ids)
+    unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(rows)
     if unequal:
         text = gettext(
             "{unequal} of {all} figures have no verdict, because the amounts of work in A and B differ by more than "
@@ -210,14 +187,14 @@ def _withheld(
         reasons.append(text)
     freely = gettext("new runs of A and B at a quieter time, or without --impact and --neighbour")
     equally = gettext("equal amounts of work in both runs: {command}", command=like)
-    return dict.fromkeys(limited, freely) | dict.fromkeys(unequal, equally), reasons, unequal
+    return dict.fromkeys(limited, freely) | dict.fromkeys(unequal, equally), unequal, reasons
 
 
 def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
     by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
     ids = {run.id for run in a}
     order = [run.id in ids for run in sorted([*a, *b], key=lambda run: str(run.manifest["created"]))]
-    in_turn = len(a) == len(b) and all(order[n] != order[n + 1] for n in range(0, len(order), 2))
+    in_turn = len(a) == len(b) > 1 and all(order[n] != order[n + 1] for n in range(0, len(order), 2))
     return by_time[0], by_time[1], in_turn
 
 
@@ -247,46 +224,11 @@ def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None
     return judgement.verdict, judgement.ratio.median, low, high, judgement.needs, judgement.grade
 
 
-def _grade(judgement: Judged, margin: float) -> str:
-    if judgement.verdict is not Verdict.INCONCLUSIVE:
-        return "alike" if judgement.verdict is Verdict.SAME else "sure"
-    ratio = judgement.ratio.median
-    return judgement.grade or ("" if 1 / (1 + margin) <= ratio <= 1 + margin else "leaning")
-
-
 def _described(side: _Runs) -> dict[str, object]:
     first = side[0]
     keys = ("kind", "name", "created", "status")
     about = {key: first.manifest[key] for key in keys if key in first.manifest}
     return about | {"target": first.directories, "id": ", ".join(run.id for run in side)}
-
-
-def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
-    interval = judgement.ratio.interval
-    if judgement.verdict is Verdict.SAME:
-        needs = gettext("several runs each of A and B, made in turn: strakes compare A1,A2,... B1,B2,...")
-        return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
-    undecided = judgement.verdict is Verdict.INCONCLUSIVE or interval is None
-    if undecided or 1 / (1 + margin) <= client <= 1 + margin or _beyond(judgement, client):
-        return judgement
-    needs = gettext(_EQUALLY_FAST[client > 1], share=_share_of(client))
-    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
-
-
-def _beyond(judgement: Judged, explained: float) -> bool:
-    interval = judgement.ratio.interval
-    if interval is None:
-        return False
-    beyond = interval.low / explained > 1 + ONE_PAIR, interval.high / explained < 1 / (1 + ONE_PAIR)
-    return beyond[judgement.ratio.median < 1]
-
-
-def _not_claimed(judgement: Judged, favour: float, quiet: str) -> Judged:
-    if judgement.ratio.interval is None:
-        return judgement
-    explained = min(1.0, favour) if judgement.ratio.median < 1 else max(1.0, favour)
-    likely = judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) and _beyond(judgement, explained)
-    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=quiet, grade="likely" if likely else "")
 
 
 def _to_be_sure(a: Run, b: Run) -> str:
@@ -297,21 +239,9 @@ def _to_be_sure(a: Run, b: Run) -> str:
     return gettext("one run that measures both directories in turn: {command}", command=shell_line(words))
 
 
-def _with_needs(judgement: Judged, margin: float) -> Judged:
-    if judgement.verdict is not Verdict.INCONCLUSIVE or judgement.ratio.interval is None:
-        return judgement
-    wide = math.log(judgement.ratio.interval.high / judgement.ratio.interval.low) / math.log(1 + margin)
-    runs = math.ceil(judgement.ratio.runs * max(wide**2, 1.2))
-    return replace(judgement, needs=gettext("about {count} runs each of A and B, made in turn", count=runs))
-
-
 def _client_ratio(a: Run, b: Run) -> float:
     seconds = [[visit.client_s for visit in run.visits if visit.client_s is not None] for run in (a, b)]
     return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
-
-
-def _share_of(ratio: float) -> str:
-    return f"{100 * abs(ratio - 1):.0f} %"
 
 
 def _load(side: _Runs) -> float:
@@ -323,20 +253,8 @@ def _overloaded(side: str, run: Run) -> list[str]:
     load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
         return []
-    return [
-        ngettext(
-            "The machine of run {run} was already overloaded before the run: a load average of {load} on {count} CPU.",
-            "The machine of run {run} was already overloaded before the run: a load average of {load} on {count} CPUs.",
-            int(cpus),
-            run=f"{side} ({run.id})",
-            load=f"{float(load[0]):.1f}",
-        )
-    ]
-
-
-def _cleared(a: Run, b: Run) -> bool:
-    spans = [[visit.started_unix_s for visit in run.visits if visit.started_unix_s is not None] for run in (a, b)]
-    return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
+    text = "The machine of run {run} was already overloaded before the run: load average {load}, processors: {count}."
+    return [gettext(text, run=f"{side} ({run.id})", load=f"{float(load[0]):.1f}", count=cpus)]
 
 
 def _differences(a: Run, b: Run) -> list[str]:

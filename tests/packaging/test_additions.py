@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
 
 import pytest
 
 from conftest import ROOT
 from control import test_catalogue as tests_of_knobs
+from strakes import interop
 from strakes.control.knob import catalogue, load
-from strakes.interop import formats, reader_blocks
-from strakes.interop.foreign import Foreign, ForeignFigure
+from strakes.interop import formats
 from strakes.studies import registry
 from studies import test_catalogue as tests_of_studies
 
@@ -46,12 +45,14 @@ def test_a_knob_written_as_its_page_shows_passes_the_test_of_knobs(monkeypatch: 
 
 
 def test_an_import_written_as_its_page_shows_reads_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader, line = blocks("add-an-export", "python")
-    scope: dict[str, Any] = {**vars(reader_blocks), "Foreign": Foreign, "ForeignFigure": ForeignFigure}
-    exec(reader, scope)
-    scope |= {**vars(formats), "writer": SimpleNamespace(read_json=scope["read_json"])}
-    exec(f"added = {line}", scope)
-    monkeypatch.setattr(formats, "JSON", (*formats.JSON, scope["added"]))
+    reader, imported, line = blocks("add-an-export", "python")
+    module = ModuleType("strakes.interop.reader_writer")
+    exec(reader, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(interop, "reader_writer", module, raising=False)
+    scope = {**vars(formats)}
+    exec(f"{imported}added = {line}", scope)
+    monkeypatch.setattr(formats, "JSON", formats.JSON + scope["added"])
     path = tmp_path / "result.json"
     path.write_text('{"writer version": "1.2", "bytes_per_s": 5e8}\n{"writer version": "1.2",')
     results = formats.read_file(path)

@@ -58,7 +58,7 @@ def answer_lines(portrait: Portrait) -> list[AnswerLine]:
             lines[answer.id.replace("-read", "-write")] = replace(line, title=both)
         else:
             lines[answer.id] = line
-    # Reasons without settings are about a whole question.
+    # A skipped cell without settings stands for a question that was not measured at all.
     skipped = [cell.reason for cell in portrait.skipped if not cell.settings]
     lines |= {reason: AnswerLine(gettext("creating files"), gettext(reason), None) for reason in skipped}
     return sorted(lines.values(), key=lambda line: line.source)

@@ -11,7 +11,7 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# A logarithmic axis with fewer powers of ten also has ticks between them. With half, an axis could have two labels.
+# A logarithmic axis with fewer powers of ten also has other ticks. With half this number, it could have only two.
 FEWEST_TICKS = 4
 MOST_TICKS = 9  # Maximum number of ticks. With twice the number, labels would overlap.
 

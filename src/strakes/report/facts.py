@@ -128,7 +128,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Return rows of name and value, without unknown values. Names are English, for callers to translate."""
     target, machine = portrait.target, portrait.environment
     rows = (
-        ("A against B", sides_of(portrait)),
+        ("A and B", sides_of(portrait)),
         ("Ranks alternate between", taken_in_turn(portrait)),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),

@@ -29,7 +29,7 @@ HEIGHT_PIXELS = 400  # Height of a figure in pixels. Twice this height would not
 
 # Maximum distance between two series at the same x value, as a share of the axis.
 COLUMN_SHARE = 0.014
-# Maximum distance between the runs and their interval, as a share of the axis.
+# Maximum distance between the points of single runs and the bar of their interval, as a share of the x axis.
 ASIDE_SHARE = 0.009
 ROOM_SHARE = 0.64  # Width of all series together, as a share of the distance between two x values.
 

@@ -13,7 +13,7 @@ from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
 # Default budget in seconds, enough for all settings of a survey on one node.
 _ALL_CELLS_S = 120.0
-_PHASE_S = 1.0  # Seconds of a phase, twice the length of a burst.
+_PHASE_S = 1.0  # Suggested length of a phase in seconds: twice the maximum of a burst.
 _REPLACED = {"--budget", "--phase", "--like", "--json", "--html"}  # Options that the next command does not repeat.
 
 
@@ -21,7 +21,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     """Return the command of the next measurement (or ""), and the purpose of this measurement or other advice."""
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
-    # The first lines of the summary then ask for a directory on the storage.
+    # On a file system in memory, the summary already begins with a request for a directory on storage.
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return "", ""
     words = shell_words(for_shell("".join(portrait.reproduce[:1])))

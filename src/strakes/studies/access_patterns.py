@@ -38,10 +38,10 @@ _TITLES = {
 }
 _STRIDED = {"write": "shared file, writes of {size}", "read": "shared file, reads of {size}"}
 _FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
-_OF_SIZES = {"write": "writes, ratio of {first} to {second}", "read": "reads, ratio of {first} to {second}"}
+_OF_SIZES = {"write": "writes, rate with {first} / {second} calls", "read": "reads, rate with {first} / {second} calls"}
 _OF_CLIENTS = {
-    "write": "writes, ratio of {first} to {second} clients",
-    "read": "reads, ratio of {first} to {second} clients",
+    "write": "writes, rate of {first} / {second} clients",
+    "read": "reads, rate of {first} / {second} clients",
 }
 _WITH_CLIENTS = "Zanon Boito et al.: as clients are added, a file per client keeps its rate, and segments slow down"
 
@@ -166,7 +166,7 @@ class AccessPatterns(Study):
         both, whole = (size("MFWA", coarse), size("MFWA", coarse, "write")), (size("SFWA", coarse), size("SFWA", fine))
         stated: Mapping[str, Sequence[tuple[str, Measured | None, Measured | None, tuple[float, float]]]] = {
             "whole reads of one shared file do not depend on the block size": [
-                (gettext("ratio of {first} to {second} calls", **down), *whole, _SAME_WHOLE)
+                (gettext("rate with {first} / {second} calls", **down), *whole, _SAME_WHOLE)
             ],
             "with a file per client the number of requests does not matter at equal amounts of data": [
                 (gettext(_OF_SIZES[each], **down), size("MFWA", coarse, each), size("MFWA", fine, each), _SAME)
@@ -184,29 +184,29 @@ class AccessPatterns(Study):
             "strided access to a shared file is slower with smaller requests, contiguous access is not": [
                 (gettext(message, **up), size(pattern, fine), size(pattern, coarse), bounds)
                 for message, pattern, bounds in (
-                    ("strided, ratio of {first} to {second} calls", "SFSA strided", _SLOWER),
-                    ("contiguous, ratio of {first} to {second} calls", "SFSA", _SAME),
+                    ("strided, rate with {first} / {second} calls", "SFSA strided", _SLOWER),
+                    ("contiguous, rate with {first} / {second} calls", "SFSA", _SAME),
                 )
             ],
             "contiguous segments of a shared file are read faster than a file per client (published: by 20 %)": [
-                (gettext("ratio of shared file to separate files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+                (gettext("rate of a shared file / separate files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
             ],
             "with many clients, contiguous segments are faster than strided ones, but slow down as clients are added": [
                 (
-                    gettext("ratio of contiguous to strided, {clients} clients", clients=f"{most:.0f}"),
+                    gettext("rate of contiguous / strided access, {clients} clients", clients=f"{most:.0f}"),
                     count("SFSA", most),
                     count("SFSA strided", most),
                     _FASTER,
                 ),
                 (
-                    gettext("ratio of {first} to {second} clients, contiguous", first=f"{most:g}", second=f"{few:g}"),
+                    gettext("contiguous, rate of {first} / {second} clients", first=f"{most:g}", second=f"{few:g}"),
                     count("SFSA", most),
                     count("SFSA", few),
                     _SLOWER,
                 ),
             ],
             "reads are faster than writes (published: by about 20 %)": [
-                (gettext("ratio of reads to writes, with a file per client"), *both, _FASTER)
+                (gettext("rate of reads / writes, with a file per client"), *both, _FASTER)
             ],
         }
         return [

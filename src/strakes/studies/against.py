@@ -59,10 +59,10 @@ class Against(Study):
         for figure in self.inner.figures(self._side(results, "A")):
             if len(figure.series) > _MOST_LINES:
                 for line in figure.series:
-                    title = gettext("{title}: {line}: A against B", title=figure.title, line=line.name)
+                    title = gettext("{title}: {line}: A and B", title=figure.title, line=line.name)
                     figures.append(self._with_both(replace(figure, title=title, series=(line,)), results))
             else:
-                title = gettext("{title}: A against B", title=figure.title)
+                title = gettext("{title}: A and B", title=figure.title)
                 figures.append(self._with_both(replace(figure, title=title), results))
         return figures
 

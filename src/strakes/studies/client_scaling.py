@@ -20,7 +20,7 @@ _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 # StorNext (2011) required 20,000 files an hour for each of 100 to 1,000 clients. strakes assumes 100 clients.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
 # A law is not used to predict rates if a median deviates from it by more than this relative amount. Of 90 simulated
-# systems, 86 are predicted; with half the value 74, with double the value all, with larger errors (median 1.5).
+# systems, 86 are predicted, 74 with half this value, and all with double, but with a median error of a factor of 1.5.
 _WORST_RESIDUAL = 0.25
 # Maximum number of clients to extrapolate to, as a multiple of the largest measured number.
 _FURTHEST = 8

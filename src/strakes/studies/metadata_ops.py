@@ -128,7 +128,7 @@ class MetadataOps(Study):
                 lines("ranks", of_six),
                 (gettext("ranks"), "", "log"),
                 (gettext("operations per second"), "op/s"),
-                title=gettext("Metadata operations over scale"),
+                title=gettext("Metadata operations by number of ranks"),
                 question=gettext("How do the rates of mdtest's six operations grow with the number of ranks?"),
             )
         ]

@@ -147,7 +147,7 @@ class NamespaceScaling(Study):
             by_number = [
                 (str(number), _six(results, way if number != 1 else "manual", int(float(number)))) for number in levels
             ]
-            title = gettext("number of metadata targets, mean of six operations, {placement}", placement=label)
+            title = gettext("number of metadata targets (mean rate of six operations), {placement}", placement=label)
             questions += ask(self.name, f"{way}-six", title, by_number, mean="geometric")
             for operation in SIX:
                 title = gettext("metadata targets, {operation}, {placement}", operation=operation, placement=label)

@@ -51,7 +51,7 @@ _LIMIT_S = 600.0
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
 # Nice value of the probe, which represents users of other machines and must not wait for a processor of this one.
-# It gets 9 times the share of a process with 0, and with -5 it would get 3 times (a factor of 1.25 each, sched(7)).
+# It gets 9 times the share of a process with the value 0. With -5, it would get 3 times as much (sched(7)).
 _NICE = -10
 # Seconds for which the probe works without other load: first to fill caches, then to measure.
 _WARM_UP_S = 0.5

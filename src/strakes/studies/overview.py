@@ -148,7 +148,7 @@ class Overview(Study):
         )
         direct = usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         stripes = along(results, operation, "stripe_count", files="segmented")
-        # Compare O_DIRECT with the buffered size that the first question recommends, or nearly so.
+        # Compare O_DIRECT with the fastest of the large buffered requests.
         large = [(size, cells) for size, cells in sizes if size >= _USUAL]
         best, buffered = max(large, key=lambda one: _median(one[1]), default=(_USUAL, []))
         largest = format_bytes(_SIZES[-1])
@@ -197,7 +197,7 @@ class Overview(Study):
                 alike=gettext("one shared directory is as fast as one per process"),
             )
         creators = results.where(operation="file-create", directory="unique")
-        return asked + ask_level(self.name, "creators", gettext("processes in all, creates"), creators, "ranks")
+        return asked + ask_level(self.name, "creators", gettext("processes in all, file creation"), creators, "ranks")
 
     def figures(self, results: Results) -> Sequence[Figure]:
         drawn = (

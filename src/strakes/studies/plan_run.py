@@ -104,7 +104,7 @@ class PlanRun(Study):
             name = str(cell.settings["phase"])
             headlines.append(Headline(gettext("{phase}: samples", phase=name) if name in fed else name, cell.id))
             if name in fed:
-                headlines.append(Headline(gettext("{phase}: accelerators fed", phase=name), fed[name].id))
+                headlines.append(Headline(gettext("{phase}: accelerator utilisation", phase=name), fed[name].id))
         return headlines
 
 
@@ -120,7 +120,7 @@ def _cached(cell: Measured) -> str:
         if seen.sample.cache.file_bytes
     ]
     if not shares:
-        return gettext("It is unknown how much data of the phase was in the page cache.")
+        return gettext("It is unknown how much of the phase's data was in the page cache.")
     share = median(shares)
     if share <= CACHED_SHARE:
         return ""

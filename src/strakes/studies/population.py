@@ -25,7 +25,7 @@ _ROUNDS = 8
 KEPT = "population"
 # Published: at 40 million files, the rate had fallen to less than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
-_SLOWER = 0.8  # A smaller ratio counts as bad. Repeated runs on one system differ by 14 % (docs/statistics.md).
+_SLOWER = 0.8  # A smaller ratio of a later to an earlier rate counts as bad. Runs differ by 14 % (docs/statistics.md).
 _ENDS = (
     "Rate of creation, stalls included: {first} files/s over the first quarter of {files} files, {last} files/s over "
     "the last quarter. No sudden change was found; the rate of StorNext fell at 40 million files."

@@ -21,7 +21,7 @@ from strakes.studies.study import Cells, Context, Study
 
 # Number of clients -> priority (1: measured first). A client is a libcephfs session with 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Files created just before the fault, and clients that create them. Replaying 50,000 doubled or tripled the recovery.
+# Files created just before the fault, and clients that create them. Their replay doubled or tripled the recovery time.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000

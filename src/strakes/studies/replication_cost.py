@@ -132,8 +132,8 @@ class ReplicationCost(Study):
         expected_s = replicated_megabytes(files) / CONFIGURED_MB_PER_S
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = gettext(
-            "At {rate} MB/s and with the bytes counted per synced file, replicating {files} files would take {time} "
-            "s. Zeng et al. predicted {predicted} s and measured {measured} s.",
+            "With the counted bytes per synced file, replicating {files} files at {rate} MB/s would take {time} s. "
+            "Zeng et al. predicted {predicted} s and measured {measured} s.",
             files=f"{files:,}",
             rate=f"{CONFIGURED_MB_PER_S:.0f}",
             time=f"{own_s:.3f}",

@@ -21,7 +21,7 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Phases of at least this length in seconds may write for up to twice as long, if later phases read faster.
+# Phases of at least this length in seconds may write for up to twice as long, if their data are read faster later.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -206,7 +206,7 @@ class Study(ABC):
     visits_in_sequence = 0
     # Whether trials are fail-over drills, which need the explicit consent of the user.
     interrupts_service = False
-    # Settings of the file system that the command names. No stored cell changes others.
+    # Settings of the file system that the command line names. Cells of an earlier run may change no others.
     varied: Sequence[Mapping[str, str]] = ()
     alone = ""
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."

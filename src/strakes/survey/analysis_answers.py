@@ -76,7 +76,7 @@ def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
 def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Finding:
     cells = claim.measures
     if judgement is None:
-        text = gettext("{statement}: not decided; too few blocks measured both settings.", statement=claim.statement)
+        text = gettext("{statement}: not decided; too few blocks contain both settings.", statement=claim.statement)
         needs = gettext(_MORE_BLOCKS)
         return Finding(claim.id, claim.study, text, "inconclusive", cells, needs=needs, grade="undecided")
     verdict, *words = _VERDICTS[judgement.holds]

@@ -26,10 +26,10 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_MODE = 0o1300  # Mode of a directory that was made a moment ago. No other directory has it.
+_NEW_MODE = 0o1300  # Temporary mode of a new directory. No other directory has this mode.
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
-# Directories that are used by descriptor, because their names can be given to others. The last one of a path counts.
+# (path, descriptor): the path may later lead to another directory, so the descriptor is used. The last entry counts.
 _pinned: list[tuple[Path, int]] = []
 
 
@@ -75,7 +75,7 @@ def owner_of(descriptor: int) -> int:
     device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
     about = (ctypes.c_long * 32)()  # at least sizeof(struct statfs), with f_type first (statfs(2))
 
-    # Only root can mount a block device (fusermount3(1)). If fstatfs() fails, assume FUSE, which can refuse it.
+    # Only root can mount a block device (fusermount3(1)). If fstatfs() fails, assume that a FUSE server refused it.
     known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
     if known and about[0] != _FUSE:
         return status.st_uid
@@ -109,10 +109,10 @@ def make_new_directory(path: Path) -> int:
         os.mkdir(path.name, _NEW_MODE, dir_fd=parent)
         _sync(parent)
         with closing(os.open(path.name, _STEP, dir_fd=parent)) as made:
-            # The owner of the parent directory can give the name to another directory, even one of this user.
+            # The owner of the parent directory can move another directory to this path, even one of this user.
             if os.fstat(made).st_mode & 0o1777 == _NEW_MODE and owner_of(made) in (0, os.geteuid()):
                 os.chmod(f"/proc/self/fd/{made}", 0o700)
-            else:  # Some file systems keep no modes.
+            else:  # Some file systems store no modes.
                 try:
                     _require_guarded(parent, (0, os.geteuid()))
                 except PlantedFileError as error:
@@ -411,7 +411,7 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
 
 
 def _open_below(root: Path, name: str) -> int:
-    # ".." leads back to the directory opened before, because the real parent may have changed (openat2(2)).
+    # For "..", return to the directory opened before, because the real parent may have changed (openat2(2)).
     way = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
     left = list(reversed(PurePosixPath(name).parts))
     links = 0
@@ -515,9 +515,9 @@ def _replace(name: str, content: bytes, mode: int | None, directory: int) -> Non
 def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
     name, nameless = f".strakes-{os.urandom(8).hex()}", True
     try:
-        # A killed process leaves no file that has no name yet.
+        # O_TMPFILE: if the process is killed, no incomplete file remains.
         descriptor = os.open(".", os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o600, dir_fd=directory)
-    except OSError:  # NFS and Lustre do not support it.
+    except OSError:  # NFS and Lustre do not support O_TMPFILE.
         descriptor, nameless = os.open(name, _FRESH, 0o600, dir_fd=directory), False
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -540,6 +540,6 @@ def _mode_of(name: str, directory: int) -> int:
         status = None
     mask = os.umask(0)
     os.umask(mask)
-    # A file with several names may be a hard link of another user, who chose a file with this mode.
+    # Another user can make a hard link here to a file with a mode of their choice, so ignore files with several links.
     ours = status and stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and status.st_nlink == 1
     return status.st_mode & 0o777 if status and ours else 0o666 & ~mask

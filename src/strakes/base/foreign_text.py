@@ -18,12 +18,12 @@ _LOGIN = re.compile(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# Words that mark a name as the name of a secret. Names that end with the other words hold a path or a program instead.
+# Words in the names of secrets. Names that end as in _PATH_NAME belong to a path or a program instead.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
 # One word of a shell: any number of quoted and plain pieces. After the first piece, a quotation mark before a space
-# or punctuation ends a text around the word. shlex.quote() writes an apostrophe in quotes as '"'"'.
+# or punctuation ends a quotation around the word. shlex.quote() writes an apostrophe in quotes as '"'"'.
 _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
     (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(
@@ -32,7 +32,7 @@ _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\
 _SECRET_ARGUMENT = re.compile(f"({_SECRET_VARIABLE}).+", re.IGNORECASE | re.DOTALL)
 # Blanks, or one piece of a word: in single quotes, in double quotes, escaped, or plain.
 _PIECE = re.compile(r"""([ \t\r\n]+)|'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)|([^ \t\r\n'"\\]+)""", re.DOTALL)
-# A quoted word of a shell, which may be a command for another shell. In a shortened text, it has no end.
+# A quoted word of a shell, which may be a command for another shell. A shortened text may lack the closing quote.
 _QUOTED = re.compile(
     r"""(?<![^\s=:,;&|(\[{])(?=['"])(?:'[^']*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|\\.|[\w./=@%+-])++""", re.DOTALL
 )
@@ -188,7 +188,7 @@ def _without_logins(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
-    # If the rest contains @, the password contains @ or a slash. Then the host is unknown.
+    # An @ after the apparent host means that the password contains @ or a slash, and the host is unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
 
 

@@ -60,7 +60,7 @@ def secure_environment() -> None:
             os.environ["HOME"] = pwd.getpwuid(os.geteuid()).pw_dir
         except KeyError:
             os.environ["HOME"] = "/"
-    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR"):  # Matplotlib writes files there.
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR"):  # Matplotlib writes to these directories.
         if name in os.environ and not _is_own_directory(os.environ[name]):
             del os.environ[name]
     temporary = (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp", os.path.expanduser("~"))

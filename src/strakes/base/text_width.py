@@ -38,7 +38,7 @@ def wrapped(text: str, width: int) -> list[str]:
     ['内核例如', '（linux）。']
     """
     if columns(text) == len(text):
-        # textwrap takes quadratic time for long words, so they are broken before.
+        # textwrap takes quadratic time for long words, so split them first.
         return textwrap.wrap(re.sub(rf"\S{{{width}}}(?=\S)", r"\g<0> ", text), width)
     lines, line = [], ""
     for part in re.findall(_UNBROKEN, text):

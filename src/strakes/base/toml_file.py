@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 )
 _SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
-# The way to a value: names of tables and keys, and indices in arrays of tables.
+# Path to a value: names of tables and keys, and indices in arrays of tables.
 Keys = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")

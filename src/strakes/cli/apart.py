@@ -248,7 +248,7 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay(threading.Thread):
-    # Copies the child's output from a pipe. A child that hangs then does not keep the original output open.
+    # Copies the child's output from a pipe, so that a hanging child does not keep this process's output open.
     unread = False
 
     def __init__(self, numbers: Sequence[int]) -> None:

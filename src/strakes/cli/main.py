@@ -181,7 +181,7 @@ def _open_standard_files() -> None:  # so that no file opened later gets descrip
             null = os.open(os.devnull, mode)
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Even with -I, some environment variables name directories of Python modules.
+    # Even with Python's option -I, these environment variables name directories of Python modules.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 

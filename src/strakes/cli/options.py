@@ -486,6 +486,6 @@ def like_run(like: str | None, *amounts: float | None) -> Run | None:
         remedy = "Leave out --data-per-rank, --files and --phase: RUN determines the amounts of work."
         raise BadInputError("--like cannot be used with --data-per-rank, --files or --phase", remedy=remedy)
     run = None if like is None else Store().open(like)
-    if run and "--like" in sys.argv:  # Store the command with the id of the run, because "latest" is another run later.
+    if run and "--like" in sys.argv:  # Store the command with the run's id, because "latest" may be another run later.
         sys.argv[sys.argv.index("--like") + 1] = run.id
     return run

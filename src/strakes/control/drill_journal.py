@@ -118,7 +118,7 @@ def _undo_elsewhere(pending: Pending) -> str:
     with ExitStack() as stack:
         there = "/"
         with suppress(OSError, StrakesError):
-            run_unmarked(("stat", path))  # This has a time limit. Opening a directory of a dead server has none.
+            run_unmarked(("stat", path))  # This has a time limit, whereas open(2) may wait for a dead server.
             found = stack.enter_context(closing(open_directory(Path(path))))
             if _inode(os.fstat(found)) == inode:
                 there = f"/proc/{os.getpid()}/fd/{found}"
@@ -144,7 +144,7 @@ def _lock(journal: int, within_s: float | None) -> None:
             break
         except BlockingIOError:
             time.sleep(_LOOK_EVERY_S)
-        except OSError:  # A file system without locks. Undoing a fault twice does no harm.
+        except OSError:  # This file system has no locks. Undoing a fault twice does no harm.
             break
 
 

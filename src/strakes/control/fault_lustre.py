@@ -181,7 +181,7 @@ class CutClient(_LustreFault):
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
             raise BadInputError("client and Lustre servers share no network", where=str(ask.directory), why=why)
-        # Messages from a remote LNet network arrive by a router, so their destination is a network of this client.
+        # A router delivers messages from a remote LNet network to an address in a network of this client.
         own = list[str]()
         with suppress(StrakesError):
             own = _networks(LIST_NIDS.ask(self._run))

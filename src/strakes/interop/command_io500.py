@@ -26,7 +26,7 @@ RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
 # Sections of the extended mode, which standard runs of IO500 skip.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd\w*(-(write|read))?|concurrent|timestamp)$")
-_DIRECT_OPTION = "--posix.odirect"  # The only supported option after POSIX in the key API.
+_DIRECT_OPTION = "--posix.odirect"  # The only supported option after POSIX in the key "API".
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -80,7 +80,7 @@ def translate(
         raise BadInputError(
             "every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for a phase."
         )
-    # Keep phases that create files for measured phases.
+    # Also keep unmeasured phases that create files for measured ones.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]

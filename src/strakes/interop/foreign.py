@@ -167,7 +167,7 @@ def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
     started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
     fingerprint = foreign.fingerprint()
     for figure in foreign.figures:
-        # Further figures of an operation get numbers in their keys.
+        # If an operation has several figures, the second has the key NAME-2, and so on.
         seen[figure.name] += 1
         key = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
         measures = (Measure(figure.name, figure.metric),)

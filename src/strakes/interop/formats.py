@@ -56,7 +56,7 @@ JSON = (
     ("fio JSON", re.compile(r'"fio version"'), fio.read_json),
     ("IOR JSON", re.compile(r'"bwM[iI]B"'), ior.read_json),
 )
-# Printed texts. A file may contain several of them.
+# Formats of printed output. A file may contain several outputs.
 PRINTED: tuple[Printed, ...] = (
     *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT),
     *(Printed(name, re.compile(one["opens"]), remedy=one["remedy"]) for name, one in table_of("refused").items()),

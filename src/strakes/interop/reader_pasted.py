@@ -12,7 +12,7 @@ from strakes.interop.reader_blocks import Printed
 
 # Long sequences of spaces or digits are shortened, because some patterns take quadratic time on them.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
-_LONGEST = 64  # Characters that remain of such a sequence. Twice the number takes up to four times the time.
+_LONGEST = 64  # Length of a shortened sequence. With twice the length, matching takes up to four times as long.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Colours, cursor movements and window titles (ECMA-48).
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")

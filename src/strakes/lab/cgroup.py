@@ -17,7 +17,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# The smallest option is 5 %, which is 1 ms of this period. The kernel accepts no smaller quota.
+# Period of processor quotas. A lab's lowest limit is 5 %, a quota of 1 ms, which is the kernel's minimum.
 _PERIOD_US = 20_000
 _PATIENCE_S = 5.0
 

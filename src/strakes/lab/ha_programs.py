@@ -205,7 +205,7 @@ class Client:
             self._connection.sendall(f"{self.name} {number}\n".encode())
             line = self._answers.readline()
             if not line.endswith("\n"):
-                raise ConnectionError("closed without an answer")
+                raise ConnectionError("connection closed without an answer")
         except OSError:
             if self._connection is not None:
                 self._connection.close()

@@ -36,7 +36,7 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
-# Address of all servers in the private network of a lab. No host on other networks has it (RFC 5737).
+# Address that all servers of a lab share in its private network. No host elsewhere has this address (RFC 5737).
 SERVER = "192.0.2.1"
 _COMMAND_S = 10.0
 

@@ -10,7 +10,7 @@ from strakes.model.plan import Plan
 
 # Name of the phase during which the fault is injected.
 WATCH = "watch"
-# Seconds after the planned end of the clients, after which the fault is undone even if they hang.
+# If clients hang, the fault is undone this number of seconds after their planned end.
 _GRACE_S = 60.0
 
 

@@ -24,7 +24,7 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Share of a phase. A later start of the last rank lowers the rate by more than half the difference of "alike" rates.
+# Maximum delay of the last rank, as a share of a phase. It lowers the rate by half of what "alike" rates may differ.
 APART_SHARE = 0.05
 
 

@@ -30,7 +30,7 @@ PART_NAMES: Mapping[Part, str] = {
 # Two measurements did the same work if their requests per operation differ by at most this factor: a cache answers at
 # most 20% of them. Rates of whole runs differ by about 14% anyway (docs/statistics.md).
 _SAME_WORK = 1.25
-# Contention lowers rates by less than this factor. A small scale that is faster by more was measured in a cache.
+# Contention lowers rates by less than this factor. A rate of fewer ranks that is higher was measured in a cache.
 _TOO_FAST = 20.0
 
 

@@ -26,9 +26,9 @@ _DRAWS = 2000
 _ROUNDING = 0.01
 # Numbers of ranks at which the curves saturate, up to a million. Steps of a factor of 2 change forecast errors by 1 %.
 BOUNDS = 4.0 ** np.arange(11)
-# Sharpness of the bend of a curve: 1 is Amdahl's law, infinity a corner. 1 or 3 changes forecast errors by about 1 %.
+# Sharpness of the bend of a curve: 1 is Amdahl's law, infinity a corner. 1 or 3 would change forecast errors by 1 %.
 _BEND = 2.0
-# Minimum probability that a component saturates first, for a report of this component: twice that of all others.
+# A forecast names the component that saturates first if its probability is at least this: twice that of all others.
 SURE = 0.67
 
 

@@ -107,7 +107,7 @@ class Run:
     @cached_property
     def visits(self) -> list[Visit]:
         """Return the executions of plans in chronological order."""
-        # row["cell"]: a visit without a cell ends the reading, because millions of them fit into a small file.
+        # row["cell"] fails for a record without a cell, because a small file may contain millions of such records.
         return self._each(lambda row: from_record(Visit, row | {"cell": row["cell"]}), "visits")
 
     @cached_property
@@ -184,7 +184,7 @@ class Run:
         """Replace a file of the run, which may have ended long ago. Raises StrakesError."""
         try:
             with pinned(self.path):
-                # The owner of the store can give the name of the run to another directory.
+                # The owner of the store can move another run to this path.
                 if Run(self.path).manifest["id"] != self.manifest["id"]:
                     raise self.damaged("another run has its name now", "run.json")
                 if isinstance(content, str):
@@ -196,7 +196,7 @@ class Run:
 
     def is_being_written(self) -> bool:
         """Return whether a process is writing this run. Writers hold a lock on visits.jsonl."""
-        # Without the file, or without locks in this file system, no writer is known.
+        # If visits.jsonl is missing, or this file system has no locks, no writer is known.
         with suppress(OSError), closing(open_kept(self.path / "visits.jsonl", os.O_RDONLY)) as descriptor:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -55,7 +55,7 @@ class RunWriter:
             files.callback(self._events.close)
             self._visits.drop_torn_line()
             self._events.drop_torn_line()
-            # Read all files now, so that ``run`` does not show what is written from now on.
+            # Read all files now, so that ``run`` shows the state before this writer.
             _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
             self._files = files.pop_all()
 

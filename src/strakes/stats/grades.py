@@ -27,21 +27,21 @@ from strakes.stats.contrasts import (
 Grade = Literal["sure", "likely", "alike", "undecided"]
 Values = Mapping[int, float]
 
-# Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys have 24 likely answers; with half
-# of this probability 18, with double the value 32 (bench/truth).
+# Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys have 24 likely answers, 18 with
+# half this probability, and 32 with double (bench/truth).
 LIKELY_ERROR = 0.07
 # Number of rounds before an interim analysis -> its error probability. If successive rounds have a correlation of
 # 0.5, the total error probability is up to a quarter higher.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03  # Error probability of the final analysis. With LOOKS, the sum is 5% (union bound).
+FINAL_ERROR = 0.03  # Error probability of the final analysis. Together with LOOKS, it is 5% (union bound).
 # A setting that is at most 10% slower than the best one is good enough. Whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
-# Maximum ratio of the rates of "alike" settings. The second value counts only if the first is exceeded.
+# Maximum ratio of the rates of "alike" settings: the first value, or the second if the first is not certain.
 ALIKE_WITHIN = (1.05, 1.1)
 # Posterior probability that the grade "alike" needs. In simulated surveys, 1% to 3% of these answers are wrong.
 ALIKE_PROBABILITY = 0.97
-# Confidence of the intervals behind the grade "alike". With half of it, 0.8% instead of 0.3% of the sure and alike
-# answers of simulated surveys are wrong. With 0.85, 41% instead of 49% of the questions are answered (bench/truth).
+# Confidence of the intervals behind the grade "alike". 0.3% of the sure and alike answers of simulated surveys are
+# wrong, and 0.8% with half this value. 49% of the questions are answered, and 41% with 0.85 (bench/truth).
 ALIKE_CONFIDENCE = 0.7
 # Confidence of the intervals in reports. Intervals of 95% are 1.2 times as wide (normal theory).
 INTERVAL_CONFIDENCE = 0.9
@@ -183,7 +183,7 @@ class _Question:
         self._chosen = enough[0] if choice.ordered and not choice.biased else best
         self._others = [level for level in levels if (self._chosen, level) in self._pairs]
         self._worst = min(self._others, key=scores.__getitem__)
-        # Bonferroni correction for all ordered pairs of levels.
+        # Bonferroni correction for all ordered pairs of settings.
         self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
 
     def _loss(self, better: int, level: int) -> float:

@@ -22,8 +22,8 @@ from strakes.stats.interval import Estimate, Interval, interpolated_interval, me
 ONE_PAIR = 0.4
 # Minimum number of batches. With fewer, the medians of the batches have no interval at a confidence of 99%.
 _FEWEST_BATCHES = 8
-# Number of time slices of a run. In simulated runs with a drifting level, half the number widens intervals by a factor
-# of 1.2 to 1.3. Double the number changes the factor by at most 6%.
+# Number of time slices of a run. In simulated runs with a drifting level, intervals are 1.2 to 1.3 times as wide with
+# half this number. Double this number changes their width by at most 6%.
 _PARTS = 4
 
 # Function from the confidence of an interval to the ratio of two settings with this interval.

@@ -13,7 +13,7 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
-# Maximum ratio of two amounts of work to compare. Twice the work changes rates by far less than SAME allows.
+# Maximum ratio of two amounts of work to compare. Twice the work changes rates much less than the verdict SAME allows.
 ALIKE_TIMES = 2.0
 
 

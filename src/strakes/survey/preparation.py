@@ -45,7 +45,7 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 _FAST = Pilot(1e9, 1e9, 1e5)
 # Assumed seconds of a trial outside its phases: to refuse a request, and to propose a budget.
 _BESIDE_PHASES_S = (0.0, 0.1)
-# Only trials with fixed work take this multiple of their planned time: a time limit ends phases at 3 times the plan.
+# A trial that takes more than this multiple of its planned time has fixed work. A time limit ends others at 3 times.
 _OUTSIZED_TIMES = 4.0
 # Share of the budget for time-limited trials. Twice the share would leave no time for trials with fixed work.
 _SHARE_BESIDE_OUTSIZED = 0.5

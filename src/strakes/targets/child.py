@@ -211,7 +211,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
 def _execute(*words: str) -> None:
     import signal
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would inherit that.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores SIGPIPE, and the program would inherit this.
     os.execvp(words[0], words)
 
 

@@ -168,7 +168,7 @@ def set_param(name: str, value: str) -> Command[None]:
     return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
-# Seconds after which another Answers object may start a tool that hung.
+# Seconds after a time-out during which new Answers objects do not start the tool that hung.
 _REST_S = 5.0
 
 

@@ -57,7 +57,7 @@ def offers(app: App, able: Abilities) -> SearchSpace:
     moving = [phase for phase in app.phases if phase.files != "same"]
     if moving:
         factors += _files_and_writers(app, moving, able.ranks)
-        # Of MPI-IO and libraries above it, users can only request O_DIRECT; the library chooses all else.
+        # With MPI-IO and libraries above it, users can only request O_DIRECT; the library chooses the rest.
         suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
         names = tuple(name for name in suitable if name in able.interfaces)
         factors.append(Factor(INTERFACE, names, POSIX, ordered=False))

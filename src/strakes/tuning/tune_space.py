@@ -27,7 +27,7 @@ class Factor:
 
     def __post_init__(self) -> None:
         if self.default not in self.levels or len(set(self.levels)) != len(self.levels):
-            raise ValueError(f"{self.name}: {self.default!r} of {self.levels!r}")
+            raise ValueError(f"{self.name}: {self.default!r} is not in {self.levels!r}, or a level is repeated")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SearchSpace:
 
     factors: tuple[Factor, ...]
     constraints: tuple[Constraint, ...] = ()
-    only: tuple[Point, ...] = ()  # If not empty, all other combinations are excluded.
+    only: tuple[Point, ...] = ()  # All possible combinations, if not empty.
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

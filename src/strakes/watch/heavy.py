@@ -101,7 +101,7 @@ class HeavyJobs:
         weight, long_s = self._apart.get(job, (0.0, 0.0))
         unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-        # The present load dominates a short history, so do not scale the job's rate by it.
+        # A short history is mostly the present load, so do not scale the job's rate by the history.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))

@@ -120,7 +120,7 @@ class Outages:
         if reading.serving is not None:
             self._add_served(reading, reading.serving)
             self._add_missing(reading, reading.serving)
-        # A client with several connections waits while any of them waits, so an unfinished wait counts as its newest.
+        # A client with several connections waits while any of them waits, so sort unfinished waits last.
         waits = sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None)
         newest = {wait.target: wait for wait in waits}
         for wait in waits:

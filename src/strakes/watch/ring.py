@@ -66,7 +66,7 @@ class Ring:
             what, remedy = "the store of a watch must be a directory, not a file", "Give a directory with --store."
             raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
-            # Otherwise, its name could be given to another directory, in which root would append and remove rows.
+            # guarded: otherwise, another user could move a directory to this path, in which root would then write.
             os.close(open_directory(directory, make=0o700, guarded=os.geteuid() == 0))
         except OSError as error:
             raise self._unwritable(error) from error

@@ -19,8 +19,8 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# Minimum ratio of a slow target's service time to that of its peers and to its usual one. Half of it gives the same
-# answers in tests/watch. With 6, two targets that take six times as long as their peers are not reported.
+# Minimum ratio of a slow target's service time to that of its peers and to its usual one. Half this ratio gives
+# the same answers in tests/watch. With 6, two targets that take six times as long as their peers are not reported.
 TIMES = 3.0
 # Service times below 1 ms vary more than threefold because of caches and interrupts.
 _LEAST_S = 0.001

@@ -56,7 +56,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Severity of a case of a rule -> class of its places. Without one, a place has the severity of the rule.
+# Severity of a case of a rule -> class of the texts about places. A plain text has the severity of the rule.
 _GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
 _DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Names of facts that are not settings in a file.
 _NO_FACTS = ("about", "severity")

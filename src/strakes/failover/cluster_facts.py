@@ -24,7 +24,7 @@ _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failure
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
-    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Pacemaker itself sets it.
+    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Pacemaker sets have-watchdog.
     deduced: Table = {
         "number of nodes": str(len(setup.members)),
         "keeps data": yes(setup.keeps_data),

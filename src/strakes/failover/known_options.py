@@ -16,7 +16,7 @@ from strakes.targets.command import CommandTimeout, run
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SIMILAR = 0.75  # Minimum similarity of misspellings (0 to 1). With 0.9, half of those with two wrong letters are lost.
+_SIMILAR = 0.75  # Minimum similarity of a misspelling (0 to 1). 0.9 would miss half of those with two wrong letters.
 DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
 _ASK_S = 5.0  # Time limit in seconds for crm_resource.
 # Name of an agent. A path is not allowed, because a path could name any program.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out for an operation, in seconds.
-# Agents that monitor a network, and all monitoring agents -> default name of the node attribute with the result.
+# Monitoring agents (first those of networks, then all) -> default name of the node attribute with the result.
 NETWORK_WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd"}
 WATCHERS = {**NETWORK_WATCHERS, "healthLUSTRE": "lustred", "diskd": "diskd"}
 # Agents whose data are damaged if two nodes run them at the same time.
@@ -247,7 +247,7 @@ class Ties:
                 waiting += [member.id, *(one.id for one in mates[place:last])]
                 if member.group:
                     from_here[member.group] = min(place, last)
-                own |= {member.group, member.clone}  # Orders of a group or clone apply to all members.
+                own |= {member.group, member.clone}  # Order constraints of a group or clone apply to all members.
             for one in own - followed:
                 waiting += [order.then for order in self._orders_from[one] if order.symmetrical or not symmetrical]
             followed |= own

@@ -30,7 +30,7 @@ _ANY_INTERVAL_MS = 60_000  # The interval of a failed monitor does not matter to
 _DRBD_SCORE = "drbd-promotion-score-"  # Node attribute that drbd-attr sets where DRBD may promote itself.
 Watched = frozenset[tuple[str, str, int]]
 _Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs
-_Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, node) -> guest node of the resource there, its container
+_Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, host) -> (guest node there, its container)
 
 
 class PolicyEngine:
@@ -367,7 +367,7 @@ class FailureEngine:
             old = [f"master-{one.id}" for own in stale for one in own.copies]
             old += [_DRBD_SCORE + each for own in stale for each in own.replicated]
             self._engine.tell(node, name, old, event.watched)
-            # DRBD scores the node that serves higher than its peers.
+            # DRBD gives the serving node a higher score than its peers.
             here = [own for target, own in self._services.items() if served.get(target) == name]
             scores = {_DRBD_SCORE + each for own in here for each in own.replicated}
             for pair in (one for one in node.iter("nvpair") if one.get("name") in scores):

@@ -286,7 +286,7 @@ class Story:
 
     def _weight(self, node: str, world: World) -> float:
         here = [own for name, own in self.services.items() if world.state.served.get(name) == node]
-        # A promoted copy counts one more than its partner.
+        # A promoted copy with a priority adds 1 to the weight of its node.
         rows = [(score(part.meta.get("priority", "0")), part in own.copies) for own in here for part in own.parts]
         return sum(float(priority != 0) if copied else priority for priority, copied in rows)
 
@@ -442,7 +442,7 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         ]
         parts = (*parts, *(RoomPart("cold", node.name) for node in story.cluster.nodes))
         wanted, scenes = [*((part,) for part in parts), *pairs], dict[tuple[RoomPart, ...], Scene]()
-        # If the time is short, the most frequent failures are simulated.
+        # Simulate the most frequent failures first, because the time may end before the others.
         for failures in sorted(wanted, key=lambda one: (len(one), one[0].kind not in ("node", *alike), one[0].kind)):
             with suppress(CommandTimeout):
                 scenes[failures] = story.play(failures)

@@ -107,7 +107,7 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
 def operations(setup: Setup) -> Iterator[Thing]:
     """Yield each operation twice: with effective values, and as written in the CIB."""
     for one in setup.pacemaker.primitives:
-        # pcs adds monitors for roles to each resource that can be promoted. Pacemaker ignores them on a single one.
+        # pcs adds monitors for roles to each resource that can be promoted. Without a clone, Pacemaker ignores them.
         ignored = not one.clone and any(each.repeats and not each.role for each in one.operations)
         for each in one.operations:
             effective = {
@@ -133,7 +133,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 def clones(setup: Setup) -> Iterator[Thing]:
     """Yield the meta attributes of each clone, and properties of its members."""
     cib = setup.pacemaker
-    own = {*setup.node_names}  # A copy at another site is on no node.
+    own = {*setup.node_names}  # Hosts at another site are not nodes.
     hosts = {r.name: str(len({one.name for one in r.hosts} & own) or len(r.hosts) or "") for r in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():

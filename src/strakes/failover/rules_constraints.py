@@ -37,7 +37,7 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
     opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
-        only = opt_in or element.get("resource-discovery") == "exclusive"  # It runs nowhere else.
+        only = opt_in or element.get("resource-discovery") == "exclusive"  # The constraint names all allowed nodes.
         for rule in element.iterfind("./rule"):
             tested = {test.get("attribute", "") for test in rule.iter("expression")} - given
             if any(not name.startswith("#") and not _WATCHED.fullmatch(name) for name in tested):
@@ -154,7 +154,7 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
     copies = [] if tie.resources[1][1] == "Promoted" else [one for one in other if not _OF_KERNEL.search(one.agent)]
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
-    asked = cib.orders if any(part.clone for part in other) else ()  # After copies, kind=Optional is enough.
+    asked = cib.orders if any(part.clone for part in other) else ()  # An order after a clone may have kind=Optional.
     ordered = any({o.first, o.then} == {near, far} for o in asked) or any(cib.ties.starts_after(*two) for two in pairs)
     if single and tie.score == _INFINITY and not ordered:
         moved = f", so that failures of {near} move {far}" if tie.resources[1][1] == "Promoted" else ""

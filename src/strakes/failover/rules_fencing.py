@@ -12,7 +12,7 @@ from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
 _LEAST_DELAY_S = 3.0  # Minimum difference of two fencing delays, in seconds, that decides a fencing race.
-_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Ids of machines are unique.
+_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with unique machine ids.
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
@@ -46,7 +46,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
                 local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
                 rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
-        # Other texts may be placeholders.
+        # A text that is neither an address nor begins with an agent may be a placeholder.
         sure = is_address(key.partition(" ")[0]) or key.startswith("fence_")
         yield graded(sure, f"cib: {first} and {node} have the same BMC, outlet or machine: {key}")
 
@@ -79,7 +79,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:
         for index, names in enumerate(cib.levels_of(node), 1):
-            for name in (name for name in names if name != "watchdog"):  # Pacemaker itself has this device.
+            for name in (name for name in names if name != "watchdog"):  # Pacemaker provides this device.
                 if name not in known:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):

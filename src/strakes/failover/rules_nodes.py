@@ -68,7 +68,7 @@ def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
             yield from [Doubtful(f"{file} is missing on {node}")] if re.search(named, f"{file}\n{texts}", re.M) else []
     for file in ("etc/iscsi/initiatorname.iscsi", "etc/hostname", "etc/hostid", "etc/nvme/hostnqn"):
         names = [(setup.bare(f"nodes/{node}/{file}").strip(), node) for node in own]
-        # Bytes of a host id that are no characters are lost.
+        # A host id may be binary. Its bytes that are not valid UTF-8 were replaced, so they cannot be compared.
         yield from (f"{file} is the same on {a} and {b}" for name, a, b in shared(names) if name.strip("\ufffd"))
 
 

@@ -97,7 +97,7 @@ def never_together(cib: Cib, *resources: str) -> bool:
         ends = [name for name, _ in tie.resources]
         if tie.score == -math.inf and all(any(end in own for end in ends) for own in names):
             return True
-    # The values of other attributes of nodes are unknown: rules with different values are for different nodes.
+    # Node attributes are unknown. Rules that test one for different values are assumed to keep resources apart.
     sites = list[set[tuple[str, ...]]]()
     for own in names:
         places = [one for one in cib.root.iter("rsc_location") if one.get("rsc") in own]

@@ -60,7 +60,7 @@ class Behaviour:
 
 LIVE = "the running cluster"  # Name of the running cluster in messages.
 _MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
-# Beginnings of paths. A directory without such a file is no cluster configuration.
+# Beginnings of the paths of required files: a directory without any of them is no cluster configuration.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
 # Further files to recognise by their content. The last one is in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
@@ -272,7 +272,7 @@ def _read_plan(directory: Path) -> Setup:
         found, left = _sources(sorted(near)[:_MOST_FILES])
         texts = found | texts
     if not any(name.startswith(_SOURCES) for name in texts):
-        # Without common files, those of the first node stand for them.
+        # If there are files only below nodes/, those of the first node stand for all.
         own = sorted((name.split("/", 2)[2], name) for name in texts if name.startswith("nodes/"))
         texts |= {name: texts[path] for name, path in reversed(own) if name.startswith(_SOURCES)}
     if not any(name.startswith(_SOURCES) for name in texts):

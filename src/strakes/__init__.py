@@ -18,12 +18,10 @@ __all__ = ["__version__", "open"]
 
 
 def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # noqa: A001 - what people look for
-    """Open a stored run by its id, by the beginning of one, the "latest" ("latest~1": the one before it), or a file.
+    """Open a stored run.
 
-    Files are those that ``strakes export`` wrote.
-
-    ``store`` is a directory of runs; without it that of the command line is read ($STRAKES_STORE). Raises BadInputError
-    for a run that is not there.
+    ``run``: id of the run, beginning of the id, "latest", "latest~1" (the run before the latest), or a file written by
+    ``strakes export``. ``store``: directory of runs (default: $STRAKES_STORE). Raises BadInputError for a missing run.
     """
     from strakes.api import open_run
 

@@ -81,7 +81,7 @@ class OpenedRun:
 
     @property
     def warnings(self) -> Table[RunWarning]:
-        """Return the warnings that a reader of the figures must know."""
+        """Return the warnings on the results, such as reads from a cache."""
         return Table(self.portrait.warnings)
 
     @property

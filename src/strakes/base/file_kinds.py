@@ -64,7 +64,7 @@ _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return the kind of a file and its key in the tables of kinds, or None for an unknown kind."""
+    """Return (key in TOML_KINDS or OTHER_KINDS, kind) of a file, or None for an unknown kind."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:
@@ -79,10 +79,9 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
 
 
 def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
-    """Raise BadInputError if a file is of another kind than ``wanted``.
+    """Raise BadInputError if a file is of another kind than ``wanted``. ``name``: name of this kind in the message.
 
-    ``name``: name of the wanted kind in the message. Any TOML file is accepted, because :func:`read_toml` distinguishes
-    them.
+    If ``wanted`` is a kind of TOML file, any TOML file is accepted, because :func:`read_toml` reports the wrong ones.
     """
     found = kind_of(path)
     if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):

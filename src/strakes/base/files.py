@@ -1,8 +1,8 @@
 """Open and replace files safely, even if another user plants links, pipes or devices.
 
 Paths are resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Symbolic links are
-followed if they belong to this user or root and, for root, lie where nobody else can put them. A file in the store
-("kept" file) must be a regular file. On a FUSE mount of another user, all files count as files of that user.
+followed only if this user or root owns them. Root follows them only in directories where nobody else can write. A file
+in the store ("kept" file) must be a regular file. On a FUSE mount of another user, all files count as that user's.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def make_new_directory(path: Path) -> int:
 
 @contextmanager
 def pinned(path: Path, opened: int | None = None) -> Iterator[int]:
-    """Use one descriptor for all files in ``path``, even if another directory gets this name. Raises OSError."""
+    """Use one descriptor for all files in ``path``, even if another directory takes its place. Raises OSError."""
     with closing(open_directory(path) if opened is None else os.dup(opened)) as directory:
         _pinned.append((path, directory))
         try:
@@ -184,7 +184,7 @@ def _require_guarded(directory: int, trusted: Collection[int]) -> None:
 
 
 def _moved_by_others(directory: int) -> bool:
-    """Return whether other users could have moved a link of root to a directory, e.g. a copy of a link of theirs."""
+    """Return whether this is root and other users can write to a directory: they can move links of root there."""
     mode = os.fstat(directory).st_mode
     return os.geteuid() == 0 and (mode & _OTHERS_WRITE != 0 or owner_of(directory) not in (0, os.stat("/").st_uid))
 
@@ -322,9 +322,9 @@ def own_directory(path: Path) -> Iterator[int]:
 
 @contextmanager
 def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
-    """Open a directory. Only this user can replace its files and, for root, nobody else the directory.
+    """Open a directory. Raises PlantedFileError if other users can replace files in it or, for root, the directory.
 
-    The owner of a directory above it could give its name to another directory of root, with copies of his own files.
+    An owner of a parent directory can rename the directory, and move another directory of root to its name.
     """
     with _directory(path, make=make, guarded=os.geteuid() == 0) as directory:
         others_write = os.fstat(directory).st_mode & _OTHERS_WRITE
@@ -397,7 +397,7 @@ def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be re
 
 
 def read_below(root: Path, name: str, most_bytes: int) -> bytes:
-    """Return the content of a file below ``root``. Symbolic links lead to files below ``root`` only.
+    """Return the content of a file below ``root``. Symbolic links cannot lead out of ``root``.
 
     Raises BadInputError if the file is not regular, is too large, or cannot be read.
     """

@@ -103,7 +103,7 @@ def for_shell(line: str) -> str:
 
 
 def shell_words(line: str) -> list[str]:
-    """Return the words that shlex.split() returns, whose time grows with the square of a word's length.
+    """Split a line as shlex.split() does, but in linear time. Raises ValueError for a quotation without an end.
 
     >>> shell_words("ior -o '/a b'/c d")
     ['ior', '-o', '/a b/c', 'd']

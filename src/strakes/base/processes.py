@@ -41,10 +41,9 @@ _CEPH_CONF = "/etc/ceph/ceph.conf"
 def secure_environment() -> None:
     """Change environment variables that could make programs read or run files of other users.
 
-    Relative directories are removed from PATH. HOME and TMPDIR become directories in which others cannot replace files,
-    and directories of caches and settings in which they can are left out.
-    CEPH_CONF is set, because Ceph's tools search the current directory otherwise. An offset of a day or more in TZ
-    becomes UTC.
+    Relative directories are removed from PATH. If others can replace files in HOME or TMPDIR, another directory is set.
+    Variables of directories of caches and settings are removed in this case. CEPH_CONF is set, because Ceph's tools
+    otherwise search the current directory. An offset of a day or more in TZ becomes UTC.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         os.environ["TZ"] = "UTC0"
@@ -147,7 +146,8 @@ def is_trusted(process: Path) -> bool:
 def trusted_words(process: Path, name: str) -> list[bytes]:
     """Return the words of ``environ`` or ``cmdline`` of a process, or [] if it has ended or is not trusted.
 
-    These files are memory of the process: another user could make them endless, or their reader wait without end.
+    The kernel reads these files from the memory of the process. An untrusted process could make them endless, or block
+    the reader for ever.
     """
     with suppress(OSError):
         if is_trusted(process):

@@ -279,7 +279,7 @@ def prints_summary(*outputs: Output | None) -> bool:
 
 
 def write_document(output: Output | None, text: str) -> bool:
-    """Write the document if an output is given. Errors are printed later. Return whether to print a summary."""
+    """Write the document if an output is given. Return whether to print a summary. Errors are kept for the end."""
     if output is not None:
         try:
             output.write(text)

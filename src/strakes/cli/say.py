@@ -80,7 +80,7 @@ def say_rows(rows: Sequence[tuple[str, object]], begin: str = "") -> None:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False) -> None:
-    """Print a table. On a narrow terminal, wrap its cells. ``whole``: wrap no cell, but print a row as two lines."""
+    """Print a table. On a narrow terminal, wrap its cells or, with ``whole``, print each row as two lines."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -85,8 +85,8 @@ def put_right_open(
 
     Returns and raises the same as :func:`put_right`. An empty file records that the fault is already undone.
     ``settle``: whether to remove the file afterwards. Without it, a lock by another process is ignored after COMMAND_S
-    seconds. ``there``: whether this process has the working directory of the drill. ``journal``: descriptor of the
-    file in the store if ``descriptor`` is a copy in memory. The store may be on the servers that the drill stops.
+    seconds. ``there``: whether the current directory is the drill's. ``journal``: descriptor of the file in the store
+    if ``descriptor`` is a copy in memory. The store may be on the servers that the drill stops.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
@@ -113,7 +113,7 @@ def _inode(found: os.stat_result) -> str:
 
 
 def _undo_elsewhere(pending: Pending) -> str:
-    """Run the commands in the working directory of the drill, or in / if that was replaced or does not answer."""
+    """Undo a fault in the directory where the drill ran, or in / if this directory was replaced or does not answer."""
     path, inode = pending.directory["path"], pending.directory["inode"]
     with ExitStack() as stack:
         there = "/"

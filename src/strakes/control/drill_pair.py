@@ -1,4 +1,4 @@
-"""Cause faults on the two servers of a lab while clients work, measure the outages, and repair the servers."""
+"""Cause faults on the two servers of a lab while clients send records, measure the outages, repair the servers."""
 
 from __future__ import annotations
 
@@ -191,8 +191,8 @@ def switched_off(
 ) -> dict[str, float]:
     """Return fenced node -> seconds from the fault until its BMC was asked to cut the power.
 
-    The first request counts. But the fault ``power-off`` itself is a request, so there the last request before the
-    reported success counts.
+    The first request counts. The fault ``power-off`` makes such a request itself, so in this case the last request
+    before the reported success counts.
     """
     if fault != POWER_OFF:
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}

@@ -53,7 +53,7 @@ class Undo(ABC):
 
 @dataclass(frozen=True)
 class RunCommand(Undo):
-    """Run ``argv``. If ``look`` is given, then repeat ``look`` until its output contains ``answer``."""
+    """Run the command ``argv``. Then repeat the command ``look``, if any, until its output contains ``answer``."""
 
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()

@@ -137,7 +137,7 @@ def _memory(command: options.GivenCommand) -> int:
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
     """Return the plan key rank_shift: the distance in ranks from the writer to the reader of the same data.
 
-    With -C, the reader is -Q nodes away, and ``further`` nodes more for the check of -W. With -Z, the distance is
+    With -C, the distance is the value of -Q in nodes, plus ``further`` nodes for the check of -W. With -Z, it is
     random.
     """
     if command.flag("Z") and ranks > 1:

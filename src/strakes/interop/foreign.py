@@ -28,7 +28,7 @@ _TIMES = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 @dataclass(frozen=True)
 class ForeignFigure:
-    """A figure that a tool reports. ``values``: rates in B/s or op/s, one for each repetition in the file."""
+    """A rate that a tool reports. ``values``: the rate in B/s or op/s in each repetition in the file."""
 
     name: str
     metric: RateMetric
@@ -37,7 +37,7 @@ class ForeignFigure:
 
     @property
     def identity(self) -> str:
-        """Return name, metric and settings as text, which is equal for repetitions of a figure."""
+        """Return name, metric and settings as text. Repetitions of a measurement have equal texts."""
         return json.dumps([self.name, self.metric, dict(self.settings)], sort_keys=True)
 
 
@@ -45,7 +45,7 @@ class ForeignFigure:
 class Foreign:
     """One test of a result file.
 
-    ``stated``: further results as text, such as a score. ``notes``: restrictions on the figures. ``form``: file format.
+    ``figures``: rates. ``stated``: other results as text, such as a score. ``notes``: caveats. ``form``: file format.
     """
 
     tool: str
@@ -60,7 +60,7 @@ class Foreign:
     form: str = ""
 
     def fingerprint(self) -> str:
-        """Return a hash (16 hex digits) of tool, command, path and figures, equal for repetitions of a measurement."""
+        """Return a hash (16 hex digits) of tool, command, path and settings, equal for repetitions of a test."""
         figures = sorted(figure.identity for figure in self.figures)
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
@@ -137,7 +137,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def settings_of(facts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Setting]:
-    """Return the settings in a result. ``names``: name of a fact -> name of the setting."""
+    """Return the settings of a test as strakes names them. ``names``: the tool's name of a setting -> ours."""
     settings: dict[str, Setting] = {}
     for key, text in facts.items():
         name, digits = names.get(key, ""), re.match(r"\d{1,18}(?!\d)", text)
@@ -152,7 +152,7 @@ def settings_of(facts: Mapping[str, str], names: Mapping[str, str]) -> dict[str,
 
 
 def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
-    """Merge figures with the same name, metric and settings into one with all their values, in order."""
+    """Merge rates with the same name, metric and settings into one with all their values, in order."""
     merged: dict[str, tuple[ForeignFigure, list[float]]] = {}
     for figure in figures:
         merged.setdefault(figure.identity, (figure, []))[1].extend(figure.values)
@@ -160,7 +160,7 @@ def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
-    """Return the figures as the store keeps them: cells, with one visit for each value."""
+    """Return the rates as the store keeps them: a cell for each rate, and a visit for each of its values."""
     cells: list[Cell] = []
     visits: list[Visit] = []
     seen: Counter[str] = Counter()

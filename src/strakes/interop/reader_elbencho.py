@@ -47,7 +47,7 @@ class _Phase:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV, which has a row for each phase. Rates are from the end of the slowest thread."""
+    """Read the CSV, which has a row for each phase. Use the rates at the end of the slowest thread ("last")."""
     rows = list(csv_rows(block, "MiB/s [last]", "entries/s [last]"))
     yield from (row for row in rows if isinstance(row, Unread))
     yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))
@@ -110,7 +110,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
-    """Yield (kind, value) of each row of a table: rates, "total mib", "total entries", "ms" (time) and "end"."""
+    """Yield (kind, value) of each row of a table: a rate, a total, "ms" (elapsed time) or "end" (the line "---")."""
     if not any(_RATE.match(label := line.partition(" :")[0].strip()) or _TOTAL.match(label) for line in table.lines):
         return
     for line in table.lines:
@@ -127,7 +127,7 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 
 
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
-    """Return the coordinator's rates, or None if the coordinator's table is not clear.
+    """Return the coordinator's rates, or None if it is unclear which table is the coordinator's.
 
     ``tables``: rows of each table. The coordinator's total is the sum of the services' totals.
     """

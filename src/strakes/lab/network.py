@@ -45,8 +45,8 @@ def make_network(site: LabSite) -> tuple[str, ...]:
     """Make the private network of a lab, a network namespace that only root can enter.
 
     Return the prefix of a command that runs in it, with this machine's mounts and processes. The servers believe the
-    user id that a client sends, so the network has no link to the machine: a socket of another user could pass by
-    routes (SO_DONTROUTE) and rules (SO_BINDTODEVICE). The client runs in the network as well.
+    user id that a client sends. The network therefore has no link to the machine: a socket of another user could bypass
+    routes (SO_DONTROUTE) and rules (SO_BINDTODEVICE). The client also runs in the network.
     """
     namespace = site.directory / LAB_NETWORK
     site.make_namespace(namespace)

@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Part:
-    """A condition of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
+    """A condition of a claim: the ratio of the values of ``a`` and ``b`` is between ``low`` and ``high``.
 
     ``a``, ``b``: ids of measurements, which are averaged in each round. ``ratio``: the name of the ratio, as text.
     """

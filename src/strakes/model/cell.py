@@ -52,7 +52,7 @@ NO_PLAN = Plan(0, ())
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity to measure in a phase of a plan. ``settings``: of this phase, besides those of the cell."""
+    """A quantity to measure in a phase of a plan. ``settings``: settings of this phase that the cell does not have."""
 
     phase: str
     metric: Metric

@@ -67,7 +67,7 @@ class PublishedValue:
 
 
 def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, ...]:
-    """Return the published values that figures show as points, each with what the run measured at the same x."""
+    """Return the published values that figures show as points, each with the measured values at the same x."""
     cells = {cell.id: cell for cell in portrait.cells}
     values: list[PublishedValue] = []
     for figure in portrait.figures:

@@ -17,7 +17,7 @@ class Place:
     (``items.0.tree``). ``kept``: name of a directory for all executions of the plan. Without a name, each execution
     gets a new one. ``drawn``: each round gets a new directory, so that placement by a hash varies. It is
     created one round early, because some file systems move new directories to another server with a delay. Raises
-    ValueError for a name that another user may have written to lead elsewhere.
+    ValueError for a name that leads to another directory, because another user may have written it.
     """
 
     target: Literal["", "against"] = ""

@@ -17,8 +17,9 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class IntervalOf:
-    """A confidence interval of the quantity ``of``, for example "ratio of 1 MiB to 4 KiB".
+    """A confidence interval of a quantity.
 
+    ``of``: the quantity as text. "ratio of 1 MiB to 4 KiB" is the ratio of the rates with these request sizes.
     ``unit``: "times" (ratio), "share" (shown in %), "" (number), or a unit such as B/s.
     """
 

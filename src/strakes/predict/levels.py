@@ -63,7 +63,7 @@ class Scale:
 
     @property
     def text(self) -> str:
-        """Return the numbers with their nouns.
+        """Return the scale as text.
 
         >>> Scale(clients=2000, ranks=16000).text
         '2,000 clients, 16,000 ranks, 1 metadata target, 1 data target'

@@ -15,7 +15,7 @@ class Population:
 
     ``curves``: probability that a file system saturates at 1, 4, 16, ... ranks. ``exponent``: exponent of growth in
     ranks after saturation. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation of the
-    random walk around the curve, if ranks grow e-fold. ``targets``, ``files``: mean and standard deviation of the
+    random walk around the curve, for e times as many ranks. ``targets``, ``files``: mean and standard deviation of the
     exponent of growth in targets and in files.
     """
 

@@ -46,7 +46,7 @@ MEMORY_CODES = frozenset().union(*_MEMORY.values())
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
     """Return a caution if results came, or may have come, from this node's page cache, else "".
 
-    On a file system in memory, the caution is always "", because the top of the report mentions the memory.
+    On a file system in memory, such as tmpfs, the caution is always "", because the top of the report warns of it.
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
@@ -59,7 +59,7 @@ def caution_of(codes: AbstractSet[str]) -> str:
 
 
 def heading_of(source: str) -> str:
-    """Return the caution ``source`` as a heading, followed by the data to which the results are limited."""
+    """Return the caution ``source`` as a heading, followed by the data for which the results are valid."""
     message = "{source}: valid only for data that the node has just used"
     if source == gettext(_UNSYNCED):
         message = "{source}: valid only for amounts of data that fit there"

@@ -227,7 +227,7 @@ def summary_of(path: Path) -> RunSummary:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError for a run with inconsistent files. Convert errors in the body to PerhapsDamagedError."""
+    """Raise BadInputError for inconsistent files. Convert errors in the ``with`` block to PerhapsDamagedError."""
     run.require_whole()
     try:
         yield

@@ -67,9 +67,9 @@ def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str],
 
 @contextmanager
 def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
-    """Watch the servers of remote file systems while the body runs, and report lost ones on standard error.
+    """Watch the servers of remote file systems in a ``with`` block, and report lost servers on standard error.
 
-    Raises ServersDeadError in the body if servers stay dead. Does nothing outside the main thread.
+    Raises ServersDeadError in the block if servers stay dead. Does nothing outside the main thread.
     """
     remote = [target for target in targets if target.mount.remote]
     if not remote or threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""Test published claims on ratios of two settings with the samples of a run.
+"""Test published claims on the ratio of the values of two settings with the samples of a run.
 
 A claim holds if all its conditions hold (intersection-union test: Berger, Technometrics 24 (1982) 295). The module
 ``grades`` defines the grades. All functions are pure.
@@ -29,7 +29,7 @@ FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 @dataclass(frozen=True)
 class Bound:
-    """One condition of a claim: the ratio of ``a`` to ``b`` is from ``low`` (0: no bound) to ``high`` (or infinity)."""
+    """One condition of a claim: the ratio a / b is from ``low`` (0: no bound) to ``high`` (infinity: no bound)."""
 
     a: Values
     b: Values

@@ -39,7 +39,7 @@ PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 @dataclass(frozen=True)
 class Contrast:
-    """The mean log ratio of two settings over ``blocks`` rounds.
+    """The mean log ratio of the values of two settings over ``blocks`` rounds.
 
     ``variance``: of the log ratio in one round. ``freedom``: degrees of freedom of the variance.
     """

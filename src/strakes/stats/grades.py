@@ -66,7 +66,7 @@ def times_to_decide(low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Versus:
-    """The best setting compared with ``level``. ``ratio``: above 1 if the best is better, with a 90 % interval."""
+    """Comparison of the best setting with another one, ``level``. ``ratio``: above 1 if the best setting wins."""
 
     level: int
     ratio: float

@@ -1,4 +1,4 @@
-"""Ratios of two settings with intervals, and simultaneous verdicts on many ratios.
+"""Ratios of the values of two settings with intervals, and simultaneous verdicts on many ratios.
 
 Ratios are computed from logarithms, so a / b is exactly the inverse of b / a. The methods were chosen by simulation
 (docs/decisions/0003-ratio-intervals.md). For a confidence of 90 % in ten verdicts together, each interval needs 99 %
@@ -50,7 +50,7 @@ class Judged:
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
-    """Return the ratio a / b of two settings over their common rounds, with the interval of a trimmed mean.
+    """Return the ratio a / b of the values of two settings, with the interval of a trimmed mean over common rounds.
 
     ``a``, ``b``: round -> value. A disturbance of a whole round cancels. The interval is None with fewer than three
     common rounds, or with a value of zero or less. Raises ValueError without a common round.

@@ -60,9 +60,9 @@ class Law:
 class Scalability:
     """The law fitted to the medians of runs, with intervals from laws fitted to resampled runs.
 
-    ``worst_residual``: largest relative distance of a measured median from the law. Above 5 %, intervals beyond the
-    measured range include a constant rate. Resampled laws may have negative coefficients, because setting them to zero
-    would bias extrapolated rates.
+    ``worst_residual``: largest relative distance of a measured median from the law. If it exceeds 5 %, intervals of
+    extrapolated rates also contain the rate at the most clients measured. Resampled laws may have negative
+    coefficients, because setting them to zero would bias extrapolated rates.
     """
 
     law: Law

@@ -49,8 +49,8 @@ _WITH_CLIENTS = "Zanon Boito et al.: as clients are added, a file per client kee
 class AccessPatterns(Study):
     """Bandwidth of access patterns by request size and by number of clients.
 
-    Names of the publication: SFWA, every rank reads one whole file. MFWA, each rank has a file. SFSA, each rank has a
-    contiguous segment of one file. SFSA strided, the segments of all ranks are interleaved.
+    Names of the publication: SFWA, all ranks access the same whole file. MFWA, each rank has a file. SFSA, each rank
+    has a contiguous segment of one file. SFSA strided, the segments of all ranks are interleaved.
     """
 
     name = "access-patterns"

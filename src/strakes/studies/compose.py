@@ -93,7 +93,7 @@ def ask(
 def ask_level(
     study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
 ) -> list[Question]:
-    """Return the question "which level is enough?", or no question for fewer than two levels."""
+    """Return the question "which value of ``factor`` is enough?", or no question for fewer than two values."""
     cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
     options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
     return ask(study, name, title, options, ordered=True, advises=advises)
@@ -122,8 +122,8 @@ _ON_DIRECTORIES = ("list", "list-stat", "find")
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Return whether the dentry or inode cache of this node answered a metadata operation.
 
-    On a local file system, it always does, because these caches are not dropped. On network file systems and FUSE, it
-    does if an operation takes less than 10 us; listings are excluded, because one reply has many entries.
+    On local file systems, the answer is always yes, because these caches are not dropped. On others, it is yes if an
+    operation takes less than 10 us. Listings are excluded there, because one reply has many entries.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:

@@ -23,7 +23,7 @@ _NEVER_EMPTY = "stays"
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Create the directory ``workspace/name`` with the placements that ``place`` requires. Return actual placements.
+    """Create the directory ``workspace/name`` as ``place`` requires. Return its actual placement on servers.
 
     Raises UnsupportedError if the file system cannot place directories, and MeasurementError if a placement differs.
     """

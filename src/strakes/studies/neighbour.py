@@ -76,7 +76,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Control:
-    """State of the load controller: the share of time in which ranks work. ``stopped``: even the lowest is too much.
+    """State of the load controller: the share of time in which ranks work. ``stopped``: even the lowest disturbs.
 
     >>> control = Control()
     >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
@@ -358,7 +358,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """Protect other users until the context ends. The probe works in ``workspace``."""
+    """Protect other users until the context ends. The probe creates its files in ``workspace``."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

@@ -278,7 +278,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the measurements with these settings, and with the usual value of all others ("any": with all values)."""
+    """Return the measurements with these settings ("any": all values), and with usual values of the other settings."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),

@@ -191,7 +191,7 @@ def _created(cells: Sequence[Measured]) -> int:
 
 
 def _steps(files: int) -> list[int]:
-    """Divide ``files`` into at most 4 steps of nearly equal size. The larger steps come last, so that no name repeats.
+    """Divide ``files`` into at most 4 nearly equal steps. Larger ones come last, else two rounds would use equal names.
 
     >>> _steps(102), _steps(3)
     ([25, 25, 26, 26], [1, 1, 1])

@@ -56,9 +56,9 @@ class Pilot:
 class Context:
     """Facts from which a study chooses its cells. Sizes are in bytes, times in seconds.
 
-    ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: limit of one cell. ``full``: measure all levels.
-    ``least_priority``: cells with a larger priority exceed the budget. ``files``, ``data_per_rank``: requests of the
-    user. ``nodes``: host -> maximum number of ranks (empty: a single host).
+    ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: limit of one cell. ``full``: measure every value
+    of each setting. ``least_priority``: cells with a larger priority exceed the budget. ``files``, ``data_per_rank``:
+    requests of the user. ``nodes``: host -> maximum number of ranks (empty: a single host).
     """
 
     file_system: str

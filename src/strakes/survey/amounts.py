@@ -33,7 +33,7 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """One trial of each cell. ``phases``: number of phases (short ones count half). ``beside_s``: other seconds."""
+    """Work of one trial per cell. ``phases``: their number (short ones: half). ``beside_s``: seconds outside phases."""
 
     cells: int
     phases: float
@@ -62,7 +62,7 @@ def weight(phase: Phase) -> float:
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return the longest phase, in seconds, that the user requested by time, data or files (None: no request)."""
+    """Return the longest phase, in seconds, that the requested time, data or files need (None: no request)."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
@@ -76,8 +76,8 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
     """Return ``context`` with the length of phases, and with the priority of the least important cells to measure.
 
-    ``loads``: priority -> load of all cells that are at least as important. Raises BadInputError, with a sufficient
-    budget, if the requested amounts do not fit.
+    ``loads``: priority -> load of all cells that are at least as important. If the requested amounts do not fit into
+    the budget, raises BadInputError that names a sufficient budget.
     """
     asked_s = asked_phase_s(request, context)
     wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S)
@@ -106,9 +106,9 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
 def refuse_without_room(
     request: Request, room: tuple[int, int], team: int, further: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Raise BadInputError, with the largest values that fit, for requested data or files that exceed the space.
+    """Raise BadInputError if the requested data or files exceed the space. The error names the largest values that fit.
 
-    ``room``: maximum bytes and files of one plan. ``further``: (reason, remedy) of each other refusal to report.
+    ``room``: maximum bytes and files of one plan. ``further``: (reason, remedy) of other problems to report.
     """
     most_bytes, most_files = room
     refused: list[tuple[str, str]] = []

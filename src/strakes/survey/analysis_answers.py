@@ -120,10 +120,10 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 
 
 def _agreeing(question: Question, answer: grades.Answer, results: Results) -> grades.Answer:
-    """Return the answer, undecided where another way to count the same measurements disagrees.
+    """Return the answer, with the grade "undecided" where rates that are computed in another way disagree.
 
-    On a busy machine: the rates without the correction. Always: the rates if phases that end at their time limit waited
-    for their slowest rank, as phases of a fixed amount do.
+    Other way: phases that end at their time limit are extended until their slowest rank has done as much as the mean
+    rank. On a busy machine, also: the rates are not corrected for the load by other programs.
     """
     counts = [replace(results, measured=tuple(map(_until_slowest_rank, results.measured)))]
     if _is_busy(results.facts):
@@ -143,10 +143,10 @@ def _agreeing(question: Question, answer: grades.Answer, results: Results) -> gr
 
 
 def is_slowed_by_removals(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether the measured phase creates files, and earlier removals decide how fast.
+    """Return whether a phase creates files on ext4 without a journal, where earlier removals slow it down.
 
-    ext4 without a journal uses inodes of removed files only after one to five minutes (recently_deleted() in
-    fs/ext4/ialloc.c), and searches for other ones until then.
+    Such an ext4 reuses inodes of removed files only after one to five minutes, and searches for other inodes until then
+    (recently_deleted() in fs/ext4/ialloc.c).
     """
     without_journal = (facts.get("block_device") or {}).get("no_journal")
     return bool(without_journal) and any(seen.sample.operation in _CREATING for seen in cell.observations)

@@ -64,7 +64,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot with file rates that include write-back: it took ``seconds`` after creating ``files`` files."""
+    """Return the pilot with file rates that include write-back, which took ``seconds`` for ``files`` new files."""
     share = 1 / (1 + seconds * pilot.creates_per_s / files)
     creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)
     return replace(pilot, creates_per_s=creates_per_s, removes_per_s=share * pilot.removes_per_s)

@@ -22,12 +22,12 @@ from strakes.targets.command import Servers
 class Request:
     """Request for a survey or for one study.
 
-    ``full``: measure every level of the study's factors. ``resume``: continue the newest unfinished run with the same
+    ``full``: measure every value of each setting. ``resume``: continue the newest unfinished run with the same
     fingerprint. ``against``: second file system, measured alternately. ``beside``: further directories, to which ranks
     are assigned round-robin. ``like``: run whose plans are reused. ``files``, ``data_per_rank``, ``phase_s``: requested
     files, bytes and seconds of a phase (None: strakes chooses). ``libcephfs``: metadata operations bypass the mount.
     ``visit``: runs a trial in studies that interrupt the service. ``neighbour_s``: maximum 99th percentile of other
-    users' latencies. ``whole_budget_s``: the user's budget, of which this run is a part.
+    users' latencies. ``whole_budget_s``: the user's budget, if this run gets only a part of it.
     """
 
     kind: str

@@ -151,7 +151,7 @@ def shortest_limit_s(request: Request) -> float:
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory.
 
-    ``when``: "before", "meanwhile" or "after" the measurement. With "meanwhile", calls soon after a search are ignored.
+    ``when``: "before", "meanwhile" or "after" the measurement. With "meanwhile", a call soon after another is ignored.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:

@@ -205,9 +205,9 @@ def open_held(path: Path) -> int:
 
 
 def identity(path: Path, *, here: bool) -> dict[str, int]:
-    """Return the inode number of a held directory and, for a process on this node (``here``), its device number.
+    """Return the inode number of a directory registered by :func:`hold`, with its device number if ``here``.
 
-    Return nothing for other directories, or if nodes number the inodes of this file system differently.
+    ``here``: whether the reader is on this node. Return {} for other directories, or if other nodes see other numbers.
     """
     if str(path) not in held_paths:
         return {}
@@ -218,7 +218,7 @@ def identity(path: Path, *, here: bool) -> dict[str, int]:
 
 
 def through_held(run: Runner) -> Runner:
-    """Return a runner that runs commands with paths below a held directory in that directory, with relative paths."""
+    """Return a runner that changes to a directory registered by :func:`hold` for commands with paths below it."""
 
     @wraps(run)
     def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:

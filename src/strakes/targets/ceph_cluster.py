@@ -49,7 +49,7 @@ def target_name(mdsmap: Json, rank: int) -> str:
 
 
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
-    """Return name of a metadata rank -> (name, gid) of its MDS daemon. Ranks without a daemon are omitted."""
+    """Return name of a metadata rank -> (name, Ceph's global id) of its MDS daemon. Omit ranks without a daemon."""
     return {
         target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
         for rank, daemon in ranks_of(mdsmap).items()

@@ -88,9 +88,9 @@ class Command(Generic[T_co]):
 
 
 def run_unmarked(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-    """Run a command of the user, as :func:`run` does. A service that the command starts stays after the end of strakes.
+    """Run a command of the user, as :func:`run` does, but without the mark of :func:`mark_of`.
 
-    Processes with the mark of :func:`mark_of` are killed at the end.
+    Marked processes are killed when strakes ends. A service that the user's command starts must continue to run.
     """
     return run(argv, timeout_s, mark={})
 

@@ -146,7 +146,7 @@ class Interruption:
 
     ``ended_unix_s``: None until the service returns. ``or_earlier``: the true begin may be earlier. ``within_s``:
     maximum error of the times. ``reconnected``: the same server process returned, without a restart.
-    ``clock_ahead_s``: the server's clock is at least so far ahead of this machine's.
+    ``clock_ahead_s``: minimum number of seconds by which the server's clock is ahead of this machine's.
     """
 
     target: str

@@ -37,7 +37,7 @@ _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 
 @dataclass(frozen=True)
 class Marker:
-    """The contents of a marker: the process that works in the directory, and its last heartbeat.
+    """The contents of a marker: the process that uses the directory, and its last heartbeat.
 
     ``pid``, ``pid_start``: process id and start time, which are unique within ``boot`` and ``pid_namespace``.
     """
@@ -100,7 +100,7 @@ class NoMarker:
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
-    """Return for each open directory whether a process works in it. ``places``: (directory, name, marker).
+    """Return for each open directory whether a process uses it. ``places``: (directory, name, marker).
 
     If a marker is missing, or is old and of another host, this waits ``WATCH_S`` seconds for a new heartbeat.
     """

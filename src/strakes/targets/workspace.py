@@ -1,4 +1,4 @@
-"""The workspace: the directory in which strakes works during a run, with a marker file and a heartbeat."""
+"""The workspace: the directory in which strakes creates files during a run, with a marker file and a heartbeat."""
 
 from __future__ import annotations
 
@@ -323,9 +323,10 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 
 
 def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:
-    """Raise BadInputError if the owner of the parent directory gave the name of the new one to another directory.
+    """Raise BadInputError if the owner of the parent directory has replaced the new directory by another one.
 
-    The new marker shows which owner (NFS: root_squash) and modes (FAT, SMB) new files of this process get there.
+    Owner and mode are compared with those of the new marker file, because servers may change both (NFS: root_squash;
+    FAT, SMB: modes).
     """
     made, ours = os.fstat(directory), os.fstat(marker)
     if made.st_uid != ours.st_uid or made.st_mode & ~ours.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -53,7 +53,7 @@ def judge(
 
     A rate is a PASS if the lower end of its interval reaches the requirement. It is a FAIL if the upper end is below
     the requirement and more clients or ranks would not raise it. ``figures``: series of rates to extrapolate from.
-    ``command``: measures all required values.
+    ``command``: command that measures all required values.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     capacity = from_record(_Capacity, facts)
@@ -297,7 +297,7 @@ def _counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 
 def render(document: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
-    """Return the answers as text, with a block for each need: verdict, requirement, result, and limits of the result.
+    """Return the answers as text, with a block for each requirement: verdict, requirement, result and caveats.
 
     ``warnings``: lines to print above the verdicts.
     """

@@ -42,7 +42,7 @@ class Effects:
 
     @property
     def matter(self) -> tuple[str, ...]:
-        """Factors that explain at least MATTERS_SHARE of the variance, and have a level whose interval excludes 1."""
+        """Factors that explain at least MATTERS_SHARE of the variance and have a level with a significant effect."""
         shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
         return tuple(name for name, share in self.parts.items() if share >= MATTERS_SHARE and name in shown)
 

@@ -202,7 +202,7 @@ class TargetSource:
 def sources_of(
     target: Target, servers: Servers | None, asking: Runner = run, *, probed: bool = True
 ) -> list[CounterSource]:
-    """Return the sources for a target. ``probed``: whether a probe works in its directory."""
+    """Return the sources for a target. ``probed``: whether a probe runs operations in its directory."""
     name = str(target.path)
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]

@@ -39,7 +39,7 @@ def interrupts_deferred() -> Iterator[None]:
 
 @contextmanager
 def ended_after(seconds: float, error: StrakesError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """Raise ``error`` after ``seconds`` in a ``with`` block of the main thread. Inner blocks pause the timer."""
+    """Raise ``error`` after ``seconds`` in a ``with`` block of the main thread. Nested blocks pause the outer timer."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

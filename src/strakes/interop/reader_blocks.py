@@ -152,7 +152,7 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 
 
 def csv_rows(block: Block, *rates: str) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header. Truncated rows, and repeated rows with rates, become unread results.
+    """Yield the rows of a CSV with a header. Truncated rows, and copies of earlier rows, become unread results.
 
     ``rates``: columns of rates. The last column may contain unquoted commas. A last column "command" may be missing.
     """

@@ -88,7 +88,7 @@ def limit_cpu(group: Group, percent: int) -> None:
 
 
 def limit_iops(device: str, operations: int, group: Group) -> None:
-    """Limit a control group to ``operations`` reads and also writes per second on a device (major:minor)."""
+    """Limit a control group to ``operations`` reads, and as many writes, per second on a device (major:minor)."""
     if group.version == 2:
         write_kernel_file(group.path / "io.max", f"{device} riops={operations} wiops={operations}")
         return

@@ -49,7 +49,7 @@ def networks_below(directory: Path) -> frozenset[int]:
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     """Unmount a file system. Return the reason of a failure, or "". ``detach``: unmount it even if it is in use.
 
-    The directory of a disk's mount is removed. umount(8) is not used, because it accesses the file system and may hang.
+    Mount points of block devices are removed. umount(8) is not used, because it accesses the file system and may hang.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         for program in ("fusermount3", "fusermount"):

@@ -55,7 +55,7 @@ class Plan:
         return from_fields(cls, {**document["team"], "seed": document["seed"], "phases": document["phases"]})
 
     def to_json(self) -> dict[str, object]:
-        """Return the canonical form: one JSON document for all equal plans, with all keys that the engine needs."""
+        """Return the canonical form, with all keys that the engine needs. Equal plans have equal documents."""
         team: dict[str, object] = {"ranks": self.ranks}
         if self.ranks_per_node is not None:
             team["ranks_per_node"] = self.ranks_per_node

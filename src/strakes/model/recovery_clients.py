@@ -18,8 +18,8 @@ _GRACE_S = 60.0
 class Timing:
     """Planned times of a drill, in seconds.
 
-    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. If the latter is
-    None, the fault is undone after the end of the clients, but at the latest after a time limit.
+    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. If this is None, the
+    fault is undone when all clients have ended or, if they hang, after ``undone_within_s``.
     """
 
     before_s: float
@@ -28,7 +28,7 @@ class Timing:
 
     @property
     def seconds(self) -> float:
-        """Return the planned working time of the clients in seconds."""
+        """Return how many seconds the clients are planned to create files."""
         return self.before_s + self.after_s
 
     @property

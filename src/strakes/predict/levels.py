@@ -38,8 +38,8 @@ _TOO_FAST = 20.0
 class Scale:
     """Size of a system and its load. ``osts`` is 0 if the number of data targets is unknown.
 
-    ``files``: number of files before the measurement. ``undivided``: the directories of all ranks
-    are on the same metadata target.
+    ``files``: number of files before the measurement. ``undivided``: each rank has its directory on one metadata
+    target, and does the same amount of work.
     """
 
     clients: int = 1

@@ -30,7 +30,7 @@ class TemplateEngine(MpiEngine):
 
 
 def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
-    """Return the template with its fields filled in, as words. Raises BadInputError if it does not fit the options.
+    """Return the words of the template with its fields filled in. Raises BadInputError if a field or value is missing.
 
     >>> jsrun = Launch("command", 8, ranks_per_node=4, command="jsrun -n {ranks} -r{ranks_per_node} {engine}")
     >>> filled(jsrun, ["/e", "--expect-ranks", "8"])

@@ -101,7 +101,7 @@ _REMOVAL_SHARE = 0.7
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
     """Measure the cells one after another, then remove the files unless --keep is given.
 
-    Return False if a resumed run can measure further cells.
+    Return False if cells are left for a run that resumes this one.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]

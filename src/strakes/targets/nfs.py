@@ -47,8 +47,8 @@ class NfsTarget(RemoteTarget):
 def counters(text: str, mount_point: str) -> dict[str, float]:
     """Return the counters (``md.open``, ...) of an NFS mount from the text of mountstats, or {} for an unknown mount.
 
-    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired. An
-    expired lease means that all locks and open files are lost.
+    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired, after
+    which all locks and open files are lost.
     """
     # The kernel escapes white space and backslashes in names as octal numbers.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)

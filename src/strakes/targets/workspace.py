@@ -325,8 +325,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:
     """Raise BadInputError if the owner of the parent directory has replaced the new directory by another one.
 
-    Owner and mode are compared with those of the new marker file, because servers may change both (NFS: root_squash;
-    FAT, SMB: modes).
+    It must have the owner and the mode of the new marker: servers change both (NFS: root_squash; FAT, SMB: modes).
     """
     made, ours = os.fstat(directory), os.fstat(marker)
     if made.st_uid != ours.st_uid or made.st_mode & ~ours.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -45,7 +45,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Hyperparameters of the Gaussian process: length scales in levels, and standard deviations of log rates."""
+    """Hyperparameters of the Gaussian process: length scales of the factors, standard deviations of log rates."""
 
     lengths: tuple[float, ...]
     main: float = 0.4

@@ -18,7 +18,7 @@ BROKEN_PIPE_STATUS = 141  # Exit status that shells report after SIGPIPE.
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the known word with the most similar spelling, or an empty text if none is similar.
 
-    Both words begin with the same letter, because prefixes such as "no" reverse the meaning.
+    Only words with the same first letter are similar, because prefixes such as "no" reverse the meaning.
 
     >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"]), nearest_word("norun", ["run"])
     ('metadata-ops', '')

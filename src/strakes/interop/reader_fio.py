@@ -68,7 +68,7 @@ def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, Any]]) -> Iterator[ForeignFigure]:
-    """Yield the figures of a run. Jobs with equal name, group and settings ran together, so they are one figure."""
+    """Yield the rates of a run. Jobs with equal name, group and settings ran together and have one rate."""
     together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
     for job, given in zip(jobs, options, strict=True):
         settings = _settings(given, job)

@@ -1,7 +1,7 @@
 """Programs on the nodes of the lab "ha". They run with the distribution's Python, without other packages.
 
   node.py agent ADDRESS                       on a node: runs commands
-  node.py call ADDRESS COMMAND...             on the host: runs a command by an agent
+  node.py call ADDRESS COMMAND...             on the host: runs a command on a node
   node.py receive ADDRESS FILE                on the host: writes alerts to a file, with the time of arrival
   node.py journal DIRECTORY                   the service: acknowledges a record when it is on disk in DIRECTORY/journal
   node.py look                                exits with status 0 if the service on this machine answers

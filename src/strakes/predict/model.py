@@ -1,4 +1,4 @@
-"""Forecast one figure by a mixture of growth curves: Amdahl's law with different saturation points.
+"""Forecast one measured quantity by a mixture of growth curves: Amdahl's law with different saturation points.
 
 The prior probabilities of the curves are fitted to many file systems (empirical Bayes).
 """

@@ -48,7 +48,7 @@ class Store:
     ) -> RunWriter:
         """Create a run and return its writer.
 
-        ``measured_at``: time of an imported measurement. ``elsewhere``: accept a target that does not exist here.
+        ``measured_at``: time of an imported measurement. ``elsewhere``: accept a directory of another machine.
         Raises BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
         """
         try:

@@ -32,7 +32,7 @@ def utc_now() -> datetime:
 
 
 class RunWriter:
-    """The writer of a run, protected by a lock against other writers. ``run``: the run as it was before writing.
+    """The writer of a run, protected by a lock against other writers. ``run``: the run without what this one writes.
 
     A run is resumable until :meth:`finish` is called. ``opened``: descriptor of the directory of a new run.
     """

@@ -1,6 +1,6 @@
 """Find level shifts in a short series of autocorrelated runs, such as nightly benchmarks.
 
-PELT proposes shifts in the ranks of the runs. The test of a shift uses its two adjacent levels, with outliers clipped.
+PELT proposes shifts in rank-transformed values. The test of a shift uses its two adjacent levels, clipping outliers.
 The test statistic is the largest t statistic of all splits, divided by the effect of the residuals' autocorrelation
 (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390). P-values come from simulated first-order autoregressions.
 A short series does not determine its autocorrelation, so the largest p-value over several autocorrelations counts. The

@@ -139,7 +139,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 
 
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
-    """Return verdicts that are all correct with probability ``confidence``. Ratios above 1 are better.
+    """Return verdicts that are all correct with probability ``confidence``. Ratios above 1 mean FASTER.
 
     ``least``: minimum relative difference from 1 for FASTER or SLOWER. Raises ValueError for a negative margin.
 

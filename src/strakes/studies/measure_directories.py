@@ -80,7 +80,7 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return the maximum number of rounds that have made files. An interruption may leave one round unrecorded."""
+    """Return how many rounds have created files at most. An interruption may leave one round unrecorded."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 

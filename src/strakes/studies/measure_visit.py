@@ -82,7 +82,7 @@ def open_site(
 def time_client() -> float:
     """Return the seconds that fixed memory copies and system calls take (a few ms), without a file system.
 
-    A shared machine may be 25 % slower for a minute, which is no change of the file system.
+    These seconds tell a slower machine from a slower file system: a shared machine may be 25 % slower for a minute.
 
     >>> 0 < time_client() < 10
     True

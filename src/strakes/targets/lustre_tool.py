@@ -175,7 +175,7 @@ _REST_S = 5.0
 class Answers:
     """Runs commands and collects their errors in ``notes``. A tool that hung is not started again.
 
-    ``hung``: tool -> (monotonic time, error). New objects that share it do not start the tool for ``_REST_S`` seconds.
+    ``hung``: tool -> (monotonic time, error). Objects with the same ``hung`` wait ``_REST_S`` seconds before a retry.
     """
 
     def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:

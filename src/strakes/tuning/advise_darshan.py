@@ -51,7 +51,7 @@ _MOST_READ_S = 300.0  # Time limit for reading a log in seconds. Reading a damag
 
 @dataclass(frozen=True)
 class FileRecord:
-    """Counters of one file in one module. ``rank``: -1 for sums over all ranks.
+    """Counters of one file in one Darshan module, such as POSIX. ``rank``: -1 for sums over all ranks.
 
     ``read_calls``, ``write_calls``: largest size of a size class -> number of calls. ``time_s``: seconds in reads,
     writes and metadata calls; if ``rank`` is -1, of the slowest rank.
@@ -71,8 +71,8 @@ class FileRecord:
 class LogFacts:
     """Facts from a Darshan log.
 
-    ``modules``: modules with records. ``records``: file records by module. ``partial``: modules whose memory was too
-    small for all files.
+    ``modules``: Darshan modules (POSIX, ...) with records. ``records``: file records by module. ``partial``: modules
+    that ran out of memory for records.
     """
 
     program: str

@@ -45,7 +45,7 @@ def command(
 
     A and B are run ids from strakes runs, "latest", or "latest~1" for the one before it. Only cells that did the same
     work are compared. Two file systems are better compared in one run: strakes study NAME DIR --against DIR2. To find
-    small differences, make several runs of each in turn, eight or more, and separate them by commas: A1,A2,...
+    small differences, make eight or more runs of each, alternately, and separate the ids by commas: A1,A2,...
     B1,B2,... Each run then counts as one value.
     """
     from strakes.runs.store import Store

@@ -27,7 +27,7 @@ def command(
     """Forecast the performance of a large system from runs on a small one.
 
     Measure a small system first: strakes study client-scaling DIR, and with several metadata targets strakes study
-    namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the truth in 8 of 10
+    namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the true value in 8 of 10
     cases, names what saturates first, and says UNKNOWN if the runs do not suffice.
     """
     from strakes.predict.asked import Stated, parse_asked, read_stated

@@ -11,7 +11,7 @@ from strakes.cli.options import Amounts, Directory, Like, Sampling, command_name
 def command(directory: Directory, sampling: Sampling, amounts: Amounts, like: Like) -> int:
     """Measure the file system under DIR and say how to use it well.
 
-    A survey works only in its own directory inside DIR, uses at most 80 % of the free space, and removes its files at
+    A survey writes only to its own directory inside DIR, uses at most 80 % of the free space, and removes its files at
     the end. It prints a summary and writes an HTML report. Exit status: 0 measured, 1 the file system failed, 2 DIR
     cannot be used, 3 this machine lacks something, 130 interrupted by you or by --neighbour.
     """

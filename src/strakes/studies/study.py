@@ -235,7 +235,7 @@ class Study(ABC):
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return name -> title and measurements, for each published mean."""
+        """Return name -> title and measurements of each mean value that the publication reports."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:

@@ -1,8 +1,8 @@
 """Records of changed settings on this machine. They prevent two stores from changing the same setting.
 
 The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart of the machine removes the
-records and resets the settings. A record is made after its change is in a journal, and removed before the change is
-closed there: a record without an open change has lost its journal.
+records and resets the settings. A change is first noted in a journal of the store and then recorded here; at the end,
+the record is removed first. So if no journal has an open change for a record, the journal is lost.
 """
 
 from __future__ import annotations

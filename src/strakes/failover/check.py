@@ -67,7 +67,7 @@ Find = Callable[[Setup], Iterable[str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: page about it."""
+    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: page on it."""
 
     name: str
     severity: Severity
@@ -164,7 +164,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place of a mistake once. If only the files of some nodes are wrong, their names come first."""
+    """Yield each place of a mistake once, after the names of the nodes if only files of some nodes are wrong."""
     common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
     yield from common
     own: dict[str, list[str]] = {}

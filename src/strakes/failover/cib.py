@@ -181,7 +181,7 @@ class Cib:
         return min(left) if len(left) == 1 < len(self.nodes) else ""
 
     def is_bound(self, one: Primitive) -> bool:
-        """Return whether one node alone runs a resource that serves nobody else, or whose like each node has."""
+        """Return whether a resource runs on one node only, and is independent or has a counterpart on another node."""
         alike = {self.only_node(other) for other in self.services if other.agent == one.agent} - {""}
         shares = any(one.id in (tie.resources[0][0], tie.resources[1][0]) for tie in self.colocations)
         alone = not (one.group or one.clone or one.is_mount or one.values.get("ip") or shares)

@@ -68,7 +68,7 @@ class _Table:
     where: str
 
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
-        """Return a dataclass with these keys. ``inner``: further valid keys. ``needs``: required despite defaults."""
+        """Return a ``kind`` with the values of this table. ``inner``: other valid keys. ``needs``: required keys."""
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
         keys = {key: one for key, one in keys.items() if one.name not in given}

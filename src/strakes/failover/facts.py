@@ -71,19 +71,19 @@ class Thing:
 
 
 class Doubtful(str):
-    """A place where a rule finds what may be meant, or what costs only time: a warning."""
+    """A place of a mistake that may be intended, or that costs only time: a warning."""
 
     severity = "warning"
 
 
 class Certain(str):
-    """A place where a rule finds what costs data or the service for sure: an error."""
+    """A place of a mistake that surely costs data or interrupts the service: an error."""
 
     severity = "error"
 
 
 def graded(sure: object, text: str) -> str:
-    """Return the text of a place with the severity of its rule, or without certainty of a warning."""
+    """Return the text of a place of a mistake. Its severity is that of the rule or, unless ``sure``, a warning."""
     return text if sure else Doubtful(text)
 
 

@@ -68,7 +68,7 @@ def plug_of(device: Primitive, node: str) -> str:
 
 
 def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
-    """Return a key that is equal for devices that switch the same power."""
+    """Return a key that is equal for devices that switch the same outlet or use the same BMC."""
     selected = is_outlet(device) or (is_bmc(device) and "separator" in options_of(device.agent))
     plug = plug_of(device, node) if selected else ""
     return (address_of(device), *(device.values.get(name, "") for name in _SELECTORS), plug)

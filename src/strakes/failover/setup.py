@@ -30,7 +30,7 @@ from strakes.targets.command import CommandTimeout, Runner, run
 class Snapshot:
     """State of a cluster after a simulated event. ``places``: resource -> (node, role) pairs.
 
-    ``guests``: (resource, node) -> guest node on which the resource runs there, and the container of the guest node.
+    ``guests``: (resource, node) -> guest node on this node that runs the resource, and the guest node's container.
     ``served``: target -> node that serves it, or an empty text.
     """
 
@@ -131,7 +131,7 @@ class Setup:
 
     @property
     def writes_on_both_nodes(self) -> bool:
-        """Return whether several nodes may write to one disk: with a cluster file system, or to migrate a machine."""
+        """Return whether several nodes may write to one disk: cluster file system, or migration of virtual machines."""
         return self.mounts_on_both_nodes or any(one.agent in ("VirtualDomain", "Xen") for one in self.services)
 
     def bare(self, name: str, marks: str = "#") -> str:
@@ -236,7 +236,7 @@ def hosts_of(setup: Setup) -> dict[str, str]:
 
 
 def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
-    """Return node -> path -> text. The files below nodes/NODE replace the common files, which "" has alone."""
+    """Return node -> path -> text of a file. The key "" has the common files; files below nodes/NODE replace them."""
     common = {name: text for name, text in setup.texts.items() if not name.startswith("nodes/")}
     found = {"": common}
     for name, text in setup.texts.items():

@@ -110,7 +110,7 @@ class _Wait(NamedTuple):
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the effect of a fault on one client. If its longest wait is pending at the end, it is not unaffected."""
+    """Return the effect of a fault on one client. It may be unknown if the longest wait has not ended."""
     return _outage(client, operations, _waits_of(operations), fault_s)
 
 
@@ -141,7 +141,7 @@ def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return the outage of each client; without an end if its records end at the fault. ``moments``: other events."""
+    """Return each client's outage, without an end if its records end at the fault. ``moments``: other events."""
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
     ends = {client: max((one.ended_s for one in _done(own)), default=fault_s) for client, own in clients.items()}

@@ -205,14 +205,12 @@ def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
     # The client of a FUSE file system is a program that also waits for a processor. This waiting is not counted.
     if cell.is_side or not _is_busy(facts) or str(facts.get("file_system", "")).startswith("fuse"):
         return cell
-    power = cell.direction
-    seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** power) for one in cell.observations]
+    seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** cell.direction) for one in cell.observations]
     return replace(cell, observations=tuple(seen))
 
 
 def _until_slowest_rank(cell: Measured) -> Measured:
-    power = -1 if cell.lower_is_better else 1
-    seen = [replace(one, value=one.value * _balance(one.sample) ** power) for one in cell.observations]
+    seen = [replace(one, value=one.value * _balance(one.sample) ** cell.direction) for one in cell.observations]
     return cell if cell.is_side else replace(cell, observations=tuple(seen))
 
 

@@ -38,7 +38,7 @@ def test_a_scenario_is_searched_and_compared_with_the_default(name: str, mount: 
     assert outcome.verdict in ("better", "not-shown") and outcome.statement in " ".join(done.stdout.split())
     assert not [entry for entry in mount.iterdir() if entry.name.startswith("strakes-")]
     # Layouts are among the settings searched.
-    assert {"stripe_count", "stripe_bytes"} <= {factor.name for factor in outcome.space.factors}
+    assert {"stripe_count", "stripe_bytes"} <= {factor.name for factor in outcome.search.space.factors}
     document = json.loads(strakes("report", "latest", "--json", "-").stdout)
     assert any(one["id"] == "tune-gain" for one in document["findings"])
     directory = mount / name

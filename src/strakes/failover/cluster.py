@@ -64,11 +64,6 @@ class Pdu:
     snmp_version: str = ""
     community: str = ""  # for SNMP versions 1 and 2c only
 
-    @property
-    def logs_in(self) -> bool:
-        """Return whether the outlet needs a user and a password."""
-        return self.snmp_version in ("", "3")
-
 
 @dataclass(frozen=True)
 class Node:
@@ -131,7 +126,6 @@ class FileSystem:
 
     kind: str
     name: str
-    arrangement: str = "active/standby"
     clients: int = 0
     lnet: str = ""
     lnet_network: str = ""
@@ -189,11 +183,6 @@ class Cluster:
             for network in self.networks
             if network.name == self.file_system.lnet_network or any(map(network.holds, addresses))
         )
-
-    @property
-    def two_node(self) -> bool:
-        """Return whether the cluster has two nodes and no quorum device, so that one node may continue alone."""
-        return len(self.nodes) == 2 and not self.quorum_host
 
     def node(self, name: str) -> Node:
         """Return the node of this name. Raises StopIteration for an unknown name."""

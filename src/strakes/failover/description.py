@@ -46,7 +46,6 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "Cluster.drbd": _one_of("8.4", "9"),
     "Network.interface": (r"[A-Za-z0-9_.-]{1,15}", "the name of a network card, such as bond0"),
     "FileSystem.kind": _one_of("lustre", "nfs", "service"),
-    "FileSystem.arrangement": _one_of("active/standby", "active/active"),
     "FileSystem.lnet": (r"(tcp|o2ib|kfi|gni|efa)\d{0,3}", 'a network of LNet, such as "tcp" or "o2ib1"'),
     "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
@@ -274,9 +273,6 @@ def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
     nodes = table.value("nodes", tuple[str, ...]) if "nodes" in table.values else servers
     right = len(nodes) == len(set(nodes)) == 2 and set(nodes) <= set(servers)
     table.require(right, "nodes", f"the two nodes that reach the disks, of {', '.join(servers)}")
-    if "device" in table.values and "pool" in table.values:
-        remedy = "Give either device, or pool and vdevs."
-        raise BadInputError("a target must have a device or a pool, not both", where=table.where, remedy=remedy)
     if "device" in table.values:
         device = table.value("device", str)
         right = _is_device(device) and not device.startswith("/dev/drbd")
@@ -303,7 +299,6 @@ def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     yield from _wrong_networks(cluster)
     yield from _repetitions(cluster)
     yield from _wrong_addresses(cluster)
-    yield from _wrong_arrangement(cluster)
     managers = sum("mgs" in target.role for target in cluster.targets) + bool(cluster.file_system.mgs)
     if cluster.file_system.kind == "lustre" and managers != 1:
         remedy = 'Give one target role = "mgs" or "mgs+mdt", or the NIDs of the cluster with it: mgs = ["NID", "NID"].'
@@ -324,8 +319,6 @@ def _wrong_networks(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
         yield "nothing is replicated", "all targets are on shared disks", "Remove replication = true"
     if not cluster.heartbeats:
         yield "no network carries the heartbeat", "", "Set heartbeat = true for two networks."
-    if len(cluster.heartbeats) > 8:
-        yield "too many networks carry the heartbeat", "Corosync has at most 8 links", "Remove heartbeat = true"
     for network in cluster.networks:
         serving = network.replication or network.name == cluster.file_system.lnet_network
         for node in cluster.nodes:
@@ -374,15 +367,3 @@ def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
         if address and not any(network.holds(address) for network in cluster.networks):
             yield f"the address of {target.name} is not in a network", address, ""
         taken[address] = target.name
-
-
-def _wrong_arrangement(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
-    homes: dict[frozenset[str], set[str]] = {}
-    for target in cluster.targets:
-        homes.setdefault(frozenset(target.nodes), set()).add(target.prefers)
-    several = [", ".join(sorted(nodes)) for nodes in homes.values() if len(nodes) > 1]
-    if cluster.file_system.arrangement == "active/standby" and several:
-        yield "the cluster is active/standby, but the targets prefer different nodes", several[0], ""
-    if cluster.file_system.arrangement == "active/active" and not several:
-        preferred = ", ".join(sorted({target.prefers for target in cluster.targets}))
-        yield "the cluster is active/active, but all targets prefer the same node", preferred, ""

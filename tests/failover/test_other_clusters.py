@@ -52,6 +52,24 @@ def test_a_first_level_that_only_waits_for_a_crash_dump_allows_no_split_brain(tm
     assert "at random" in " ".join(text for scene in result.singles for text in scene.said)
 
 
+def test_a_remote_node_is_powered_off_itself_and_services_of_guests_move_with_them(tmp_path: Path) -> None:
+    need("crm_simulate")
+    (tmp_path / "setup.sh").write_text(
+        "pcs cluster setup c na nb\npcs stonith create f fence_xvm pcmk_host_list='na nb {}'\n"
+        "pcs resource create nr ocf:pacemaker:remote reconnect_interval=60 op monitor interval=10s\n"
+        "pcs resource create vm VirtualDomain config=/vm.xml meta remote-node=ng\npcs resource create p Dummy\n"
+        "pcs resource create q Dummy\npcs constraint location p prefers nr=100\npcs constraint location q avoids na nb nr\n"
+    )
+    text, rows = (tmp_path / "setup.sh").read_text(), {}
+    for fenced in ("nr", ""):
+        (tmp_path / "setup.sh").write_text(text.format(fenced))
+        for scene in rehearse(read_plan(tmp_path), doubles=False).singles:
+            rows[fenced, scene.failures[0].text] = (scene.ending, scene.fenced, set(scene.places) == {"vm", "p", "q"})
+    assert rows["nr", "nr fails"] == ("take-over", ("nr",), True)
+    assert rows["", "nr fails"] == ("outage", (), True)
+    assert {rows["nr", f"{name} dies"][0] for name in ("na", "nb")} == {"nothing", "take-over"}
+
+
 def test_resources_of_remote_nodes_move_and_floating_drbd_has_no_second_copy(tmp_path: Path) -> None:
     need("crm_simulate")
     (tmp_path / "setup.sh").write_text(
@@ -135,6 +153,17 @@ def _contradictions(file: Path, summary: Path) -> list[str]:
         words = ["crm_simulate", "--xml-pipe", "--simulate"]
         running &= _running(subprocess.run(words, input=readable, capture_output=True, text=True).stdout, idle)
     return [f"{file.stem}: {name}" for name in sorted(running)]
+
+
+def test_a_copy_of_drbd_without_a_majority_does_not_serve() -> None:
+    need("crm_simulate")
+    hosts = " ".join(f"on {name} {{ address 10.1.1.{number}:7789; }}" for number, name in enumerate("abc", 1))
+    drbd = f"drbd resource r {{ options {{ quorum majority; }} device /dev/drbd0; disk /dev/vg/r; {hosts} }}"
+    given = [drbd, "node c", "primitive d ocf:linbit:drbd drbd_resource=r", "ms m d meta notify=true clone-max=3"]
+    given += ["primitive fs ocf:heartbeat:Filesystem device=/dev/drbd0 directory=/srv/data fstype=ext4"]
+    given += ["order o m:promote g:start", "colocation c1 INFINITY: g m:Promoted"]
+    endings = {one.failures[0].text: one.ending for one in rehearse(setup_of_example(given), doubles=False).singles}
+    assert endings["network replication network fails"] == "outage" != endings["network link 0 fails"]
 
 
 def test_the_attributes_of_drbd_that_promotes_itself_are_simulated() -> None:

@@ -97,6 +97,7 @@ class ServedTarget:
     address: str = ""  # movable IP address, as ADDRESS/BITS
     units: tuple[str, ...] = ()
     clients: str = ""
+    voters: tuple[str, ...] = ()  # hosts of which a majority must be connected before DRBD writes
 
     @property
     def replicated(self) -> bool:
@@ -187,7 +188,3 @@ class Cluster:
     def node(self, name: str) -> Node:
         """Return the node of this name. Raises StopIteration for an unknown name."""
         return next(node for node in self.nodes if node.name == name)
-
-    def network(self, name: str) -> Network:
-        """Return the network of this name. Raises StopIteration for an unknown name."""
-        return next(network for network in self.networks if network.name == name)

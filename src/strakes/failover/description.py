@@ -237,7 +237,7 @@ def _file_system(table: _Table, networks: tuple[Network, ...]) -> FileSystem:
 
 
 def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> ServedTarget:
-    given = _storage(table, servers)
+    given = _storage(table, servers) | {"voters": ()}
     nodes: tuple[str, ...] = given["nodes"]
     keys = ("nodes", "pool", "vdevs") if given["pool"] else ("nodes", "device") if given["shared"] else ("devices",)
     for key, value in (("minor", number), ("port", 7788 + number), ("prefers", nodes[0])):

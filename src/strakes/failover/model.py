@@ -6,6 +6,7 @@ Roles follow from resources and constraints, never from names.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ class Service:
     pools: tuple[str, ...]
     devices: tuple[str, ...]
     addresses: tuple[str, ...]
+    voters: tuple[str, ...] = ()  # hosts of the DRBD resource, if it needs a majority of them
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
@@ -59,8 +61,6 @@ class ClusterModel:
         for target in self.cluster.targets:
             alike = [one for one in self.services if _is_of(one, target)]
             service = next((one for one in alike if one.name == target.name), next(iter(alike), None))
-            if service is None and len(self.cluster.targets) == len(self.services) == 1:
-                service = self.services[0]
             if service is not None:
                 found[target.name] = service
         return found
@@ -79,7 +79,7 @@ def model_of(setup: Setup) -> ClusterModel:
     """Return the nodes, networks and services of a cluster. Parts without a file are empty."""
     nodes = dict(_nodes(setup))
     services = _services(setup.cib, setup.drbd, tuple(nodes)) if setup.cib else ()
-    return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup)))
+    return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup, services)))
 
 
 def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
@@ -93,7 +93,7 @@ def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
         yield name, listed.get(name, {})
 
 
-def _assumed(setup: Setup) -> Iterator[str]:
+def _assumed(setup: Setup, services: tuple[Service, ...]) -> Iterator[str]:
     if setup.cib and setup.nodes_assumed:
         yield f"no file lists the nodes: the cluster is assumed to consist of {' and '.join(setup.cib.nodes)}"
     if not setup.corosync:
@@ -104,10 +104,15 @@ def _assumed(setup: Setup) -> Iterator[str]:
         yield "every ticket is assumed to be granted to this site"
     if setup.cib and set(setup.cib.remote_nodes) - {one.id for one in setup.services}:
         yield "guest nodes and replicas of bundles are assumed to work: their failures are not rehearsed"
+    served = {part.clone for own in services for part in own.parts}
+    if others := {one.clone for one in setup.services if one.clone and not one.watched_attribute} - served:
+        yield f"{', '.join(sorted(others))} run on several nodes and are left out"
+    if agents := {one.agent for own in services for one in own.copies if not one.is_drbd}:
+        yield f"{', '.join(sorted(agents))} choose the promoted copy themselves: all copies are assumed to be equal"
     if setup.mounts_on_both_nodes:
         yield "GFS2 or OCFS2 counts as served while one node mounts it; all nodes wait until a dead node is powered off"
     if setup.cluster is None:
-        yield "no cluster.toml: each fencing device is assumed to work and to cut the power of the node that it names"
+        yield "no cluster.toml: each fencing device is assumed to work and to stop the node that it names"
         yield "no cluster.toml: clients are assumed to reach every node, and each node to have its own power feed"
 
 
@@ -152,15 +157,17 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
     hosts = [{host.name for host in resource.hosts} for resource in near if resource.hosts]
     forbidden = {node for one in parts for node in cib.banned.get(one.id, ())}
+    allowed = tuple(node for node in names if node not in forbidden and all(node in each for each in hosts))
     return Service(
         group or (members[0].id if members else copies[0].clone),
         members,
         copies,
-        tuple(node for node in names if node not in forbidden and all(node in each for each in hosts)),
+        allowed or (names if cib.remote_nodes else ()),
         tuple(name for name in replicated if name),
         tuple(one.values["pool"] for one in members if one.agent == "ZFS" and one.values.get("pool")),
         devices,
         tuple(one.values["ip"] for one in members if one.agent in ("IPaddr2", "IPaddr") and one.values.get("ip")),
+        next((tuple(at.name for at in one.hosts) for one in near if one.option("options", "quorum") == "majority"), ()),
     )
 
 
@@ -180,7 +187,8 @@ def _inferred(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
 
 
 def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tuple[Service, ...]) -> Iterator[Network]:
-    replication = [_ip(address) for one in setup.drbd for host in one.hosts for address in host.addresses]
+    given_ends = (text for one in setup.drbd for host in one.hosts for text in host.addresses)
+    replication = [re.sub(r":\d+$", "", text).strip("[]") for text in given_ends]
     given: dict[int, list[str]] = {}
     for addresses in nodes.values():
         for number, address in addresses.items():
@@ -189,19 +197,14 @@ def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
     number = max(1, len(setup.corosync.one("totem").all("interface")), *counts) if setup.corosync else 2
     rows = sorted((given or {key: list[str]() for key in range(number)}).items())
     links = [Network(f"link {number}", _subnet(ends), heartbeat=True) for number, ends in rows]
-    carrier = next((link for link in links if any(map(link.holds, replication))), None)
+    carriers = [link for link in links if any(map(link.holds, replication))]
     if not replication and any(service.replicated for service in services):
-        carrier = links[-1]
-    yield from (Network(link.name, link.subnet, heartbeat=True, replication=link is carrier) for link in links)
-    if replication and carrier is None:
+        carriers = links[-1:]
+    yield from (Network(link.name, link.subnet, heartbeat=True, replication=link in carriers) for link in links)
+    if replication and not carriers:
         yield Network("replication network", _subnet(replication), replication=True)
     if any(is_bmc(device) or is_outlet(device) for device in setup.devices):
         yield Network(_FENCING, "")
-
-
-def _ip(address: str) -> str:
-    text = address.rsplit(maxsplit=1)[-1] if address.split() else ""
-    return text.rpartition(":")[0].strip("[]") if ":" in text else text
 
 
 def _subnet(addresses: list[str]) -> str:
@@ -245,5 +248,6 @@ def _target(service: Service) -> ServedTarget:
         port=0,
         nodes=service.nodes,
         shared=not service.replicated,
+        voters=service.voters,
         pool=next(iter(service.pools), ""),
     )

@@ -164,7 +164,7 @@ class Room:
 
     def network_works(self, name: str) -> bool:
         """Return whether a network and its switch work."""
-        switch = self.cluster.network(name).switch
+        switch = next(network.switch for network in self.cluster.networks if network.name == name)
         return not self.is_broken("network", name) and not (switch and self.is_broken("switch", switch))
 
     def on_network(self, node: str, name: str) -> bool:
@@ -188,17 +188,11 @@ class Room:
             left = [name for name in left if name not in island]
         return sorted(islands, key=len, reverse=True)
 
-    @property
-    def heartbeat_works(self) -> bool:
-        """Return whether heartbeat links connect all nodes."""
-        return len(self.islands(self.cluster.nodes)) == 1
-
-    def replication_works(self, target: ServedTarget) -> bool:
-        """Return whether a network for DRBD connects the nodes of a target. DRBD 9 also uses heartbeat networks."""
-        paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
-        return any(
-            path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
-        )
+    def replicates(self, one: str, other: str) -> bool:
+        """Return whether a network for DRBD connects two nodes. In a plan, DRBD 9 also uses heartbeat networks."""
+        also = bool(self.cluster.name) and self.cluster.drbd == "9"
+        paths = [path.name for path in self.cluster.networks if path.replication or (also and path.heartbeat)]
+        return any(self.on_network(one, path) and self.on_network(other, path) for path in paths)
 
     def reaches_quorum_host(self, node: str) -> bool:
         """Return whether a node reaches the quorum device. A device outside all networks is always reached."""
@@ -374,10 +368,14 @@ class World:
         room = self.room
         if not target.replicated:
             return not room.is_broken("shelf", target.name) and not room.is_broken("path", place, target.name)
+        joined = {place, *(one for one in target.voters if one not in self.off and room.replicates(place, one))}
+        if target.voters and 2 * len(joined) <= len(target.voters):
+            return False
         if not room.is_broken("disk", place, target.name):
             return True
-        return room.replication_works(target) and any(
+        return any(
             other not in self.off
+            and room.replicates(place, other)
             and (target.name, other) not in self.stale
             and not room.is_broken("disk", other, target.name)
             for other in target.partners(place)

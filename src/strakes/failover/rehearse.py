@@ -28,6 +28,7 @@ from strakes.failover.rehearsal_room import (
     World,
     parts_of,
 )
+from strakes.failover.rules_constraints import placed_by_agents
 from strakes.failover.rules_fencing_devices import devices_for
 from strakes.failover.setup import Setup
 from strakes.failover.times import NO_WAIT, Span, Times
@@ -45,12 +46,18 @@ class Story:
         room = Room(self.cluster, Wiring.of(setup, self.cluster))
         state = self.engine.steady(self.policies.watched(room))
         bound = [name for name, own in self.services.items() if all(map(setup.pacemaker.is_bound, own.parts))]
-        left = dict.fromkeys(bound, "it is bound to one node") if len(bound) < len(self.services) else {}
+        placed = {name for name, _ in placed_by_agents(setup.pacemaker)}
+        moved = [name for name, own in self.services.items() if placed & {name, *(one.id for one in own.parts)}]
+        reasons = dict.fromkeys(bound, "it is bound to one node") | dict.fromkeys(moved, "its agent decides its place")
+        left = reasons if len(reasons) < len(self.services) else {}
         idle = [name for name, place in state.served.items() if not place]
         left |= dict.fromkeys(idle, "it does not work completely even without a failure")
         self.services = {name: own for name, own in self.services.items() if name not in left}
         self.failing = tuple(one.id for own in self.services.values() for one in own.parts)
-        targets = tuple(one for one in self.cluster.targets if one.name not in left)
+        # The connection to a remote node serves no client. Its failure is the failure of the remote node.
+        self.remote = {one.id for one in setup.services if one.agent == "remote"}
+        links = {name for name, own in self.services.items() if self.remote.issuperset(one.id for one in own.parts)}
+        targets = tuple(one for one in self.cluster.targets if one.name not in left.keys() | links)
         self.cluster = replace(self.cluster, targets=targets)
         self.first = World(replace(room, cluster=self.cluster), state)
         self.assumed = (*model.assumed, *(f"{name} is left out: {why}" for name, why in left.items()))
@@ -65,6 +72,9 @@ class Story:
         said = [text for step in steps for text in step.said]
         if world.unreachable:
             said.append("clients reach no server over their network")
+        voted = {one.name for one in world.room.cluster.targets if one.voters and not world.places[one.name]}
+        alive = {name for name, place in world.state.served.items() if place and place not in world.off}
+        said += [f"DRBD has no quorum for {name}" for name in sorted(voted & alive)]
         return Scene(
             failures=ordered,
             ending=ending(self.first, world, steps),
@@ -73,7 +83,7 @@ class Story:
             said=tuple(dict.fromkeys(said)),
             split_brain="; ".join(dict.fromkeys(step.split_brain for step in steps if step.split_brain)),
             modelled=any(part.kind not in ("service", "stop", "node") for part in failures),
-            cuts_every_heartbeat=not world.room.heartbeat_works,
+            cuts_every_heartbeat=len(world.room.islands(world.room.cluster.nodes)) > 1,
             wait=max(steps, key=lambda step: step.wait.most_s).wait if steps else NO_WAIT,
         )
 
@@ -105,7 +115,7 @@ class Story:
             return world, Step(said=(f"{part.name} has no second copy",))
         if part.kind == "disk" and part.name not in world.off:
             serves = world.state.served.get(part.target, "") == part.name
-            text = f"{part.target} {'continues with the disk of the other node' if serves else 'has no second copy'}"
+            text = f"{part.target} {'continues with the disk of another node' if serves else 'has one copy less'}"
             return replace(world, stale=world.stale | {(part.target, part.name)}), Step(said=(text,))
         return self._looked_around(world, part)
 
@@ -201,7 +211,8 @@ class Story:
         apart = [
             target
             for target in room.cluster.targets
-            if target.replicated and not room.replication_works(target) and not set(target.nodes) & world.off
+            if target.replicated and not set(target.nodes) & world.off
+            if not all(room.replicates(*pair) for pair in combinations(target.nodes, 2))
         ]
         if not self.policies.fencing:
             disks = any(own.devices or own.pools for own in self.services.values())
@@ -319,7 +330,11 @@ class Story:
         if said:
             return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
         state = self.engine.after(world.state, self._event(world, dead=others))
-        said = f"{alone} powers off {names} and serves" if self.policies.fencing else f"{alone} serves"
+        said = (
+            f"{alone} powers off {names} (whose BMC has power) and serves"
+            if self.policies.fencing
+            else f"{alone} serves"
+        )
         copied = any(own.copies or own.replicated for own in self.services.values())
         said += ", possibly from the older copy" * copied
         return replace(world, state=state, off=off), Step(state.fenced, (said,))
@@ -333,13 +348,13 @@ class Story:
         failing = frozenset({(name, place)})
         in_guest = (name, place) in world.state.guests
         node = next((one for one in world.room.cluster.nodes if one.name == place), None)
-        remote = [one.id for one in self.setup.services if one.agent == "remote"]
         if self.setup.is_heartbeat:
             state = replace(world.state, served={**world.state.served, target: ""})
             return replace(world, state=state), Step(said=("Heartbeat does not monitor the resources in haresources",))
         done = world.room.power_off(node) if node else None
-        able = in_guest or (done if node else devices_for(self.setup.pacemaker, place))
-        unfenceable = frozenset() if able else frozenset({place})
+        hit = name if name in self.remote else place
+        able = in_guest or (done if node and hit == place else devices_for(self.setup.pacemaker, hit))
+        unfenceable = frozenset() if able else frozenset({hit})
         state = self.engine.after(
             world.state,
             self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
@@ -352,9 +367,9 @@ class Story:
         wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.start([target], stop=True)
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
-        off = world.off | {*state.fenced} - {*remote}  # A remote node comes back with its connection.
+        off = world.off | {*state.fenced} - self.remote  # A remote node comes back with its connection.
         return replace(world, state=state, off=off, stuck=world.stuck or bool(unclean)), Step(
-            state.fenced, said, restarted=bool(state.restarted) and {*state.fenced} <= {*remote}, wait=wait
+            state.fenced, said, restarted=bool(state.restarted) and {*state.fenced} <= self.remote, wait=wait
         )
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
@@ -362,7 +377,8 @@ class Story:
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
-        told = "its node panics (failmode of the pool)" if target.pool else "the monitor of the mount must detect this"
+        panics = target.pool and self.cluster.name  # A plan sets failmode=panic.
+        told = "its node panics (failmode of the pool)" if panics else "the monitor of the mount must detect this"
         world, step = self._service(world, self.services[part.target].members[0].id, stops=False)
         return world, replace(step, said=(told, *step.said))
 
@@ -371,9 +387,9 @@ class Story:
         stale = {
             (target.name, node)
             for target in world.room.cluster.targets
-            if target.replicated and set(target.nodes) <= alive and not world.room.replication_works(target)
-            for node in target.nodes
-            if node != world.state.served.get(target.name, "")
+            if target.replicated and (place := world.state.served.get(target.name, "")) in alive
+            for node in target.partners(place)
+            if node in alive and not world.room.replicates(place, node)
         }
         if stale <= world.stale:
             return world, ()

@@ -10,6 +10,7 @@ import pytest
 from conftest import StrakesRunner
 from failover.clusters import need, planned
 from strakes.base.errors import BadInputError
+from strakes.failover.blocks import read_drbd
 from strakes.failover.check import findings
 from strakes.failover.cib import Cib
 from strakes.failover.crm_text import read_crm
@@ -101,17 +102,13 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
         "for a in {1..2}; do\n  for b in x; do\n    pcs property set p_$a=$b\n  done\ndone\n"
         "[root@na ~]# pcs resource create ip IPaddr2 ip=$VIP group g --future\n"
         "pcs constraint location add l regexp%^i.* nb -- -INFINITY resource-discovery=never\n"
-        "pcs booth create ip 10.3.0.11\npcs constraint ticket add T promoted ip loss-policy=fence\n"
+        "pcs constraint ticket add T promoted ip loss-policy=fence\n"
         "na:~ # pcs stonith sbd enable device=/dev/a device=/dev/b SBD_WATCHDOG_TIMEOUT=7\n"
     )
     setup = read_plan(tmp_path)
     assert setup.services[0].group == "g" and setup.sbd["SBD_DEVICE"] == "/dev/a;/dev/b"
     assert [(one.resources, one.score) for one in setup.pacemaker.locations] == [(("ip",), -float("inf"))]
-    assert setup.node_names == ("na", "nb") and [one.values.get("ip") for one in setup.services] == [
-        "10.3.0.10",
-        "10.3.0.11",
-        None,
-    ]
+    assert setup.node_names == ("na", "nb") and [one.values.get("ip") for one in setup.services] == ["10.3.0.10"]
     (ticket,) = setup.pacemaker.constraints("rsc_ticket")
     assert ticket["rsc-role"] == "Promoted" and ticket["loss-policy"] == "fence"
     assert [(one.values["pcmk_host_list"], one.values["ip"][-1]) for one in setup.devices] == [("na", "a"), ("nb", "b")]
@@ -155,6 +152,28 @@ def test_statements_about_undefined_resources_are_named_and_the_rest_is_judged(t
     assert "named-but-not-defined" in {one.rule for one in findings(setup)[0]}
     (tmp_path / "site/c.sh").write_text(PCS)
     assert read_plan(tmp_path / "site").undefined[3:] == ("c.sh is not read",), "its statements are of another kind"
+    (tmp_path / "d.crm").write_text("primitive a Dummy params\ncolocaton c inf: a b\ngroup g a\n")
+    assert read_plan(tmp_path / "d.crm").undefined == ("colocaton begins no statement",)
+    (tmp_path / "e.sh").write_text(
+        "pcs cluster setup c na nb\npcs resource create a Dummy params x=1\npcs resource create a Dummy\npcs resource creat b Dummy\n"
+        "pcs resource create w Dummy\npcs constraint order a then w\npcs resource clone w\n"
+    )
+    setup = read_plan(tmp_path / "e.sh")
+    others = ("a has params without a value", "a is created twice", "pcs resource creat may mean resource create")
+    assert setup.undefined == others and [one.then for one in setup.pacemaker.orders] == ["w-clone"]
+
+
+def test_unknown_nodes_are_assumed_and_fragments_have_no_error(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text(
+        'NODES=( "$@" )\npcs cluster setup c "${NODES[@]}"\nfor n in "${NODES[@]}"; do\n'
+        "pcs stonith create f_$n fence_virsh pcmk_host_list=$n plug=$n ip=10.0.0.1 username=u password_script=/p\ndone\n"
+    )
+    assert len(read_plan(tmp_path / "a.sh").devices) == 2 and read_plan(tmp_path / "a.sh").nodes_assumed
+    sections = "<crm_config/><nodes/><resources><primitive id='d' class='ocf' provider='x' type='x'/></resources>"
+    (tmp_path / "cib.xml").write_text(f"<cib><configuration>{sections}<constraints/></configuration><status/></cib>")
+    setup = read_plan(tmp_path / "cib.xml")
+    assert setup.node_names == ("assumed-1", "assumed-2") and setup.is_fragment
+    assert not [one for one in findings(setup)[0] if one.severity == "error"]
 
 
 def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path: Path) -> None:
@@ -170,6 +189,21 @@ def test_a_report_of_sos_is_read_and_a_directory_of_reports_names_them(tmp_path:
         own.parent.mkdir(parents=True)
         own.write_text(f"totem {{\ntoken: {number}000\n}}\n")
     assert "files-of-nodes-differ" in {one.rule for one in findings(read_plan(tmp_path / "own"))[0]}
+
+
+def test_a_file_is_known_by_its_content_and_newer_crmsh_may_add_its_monitors(tmp_path: Path) -> None:
+    (tmp_path / "etc/corosync").mkdir(parents=True)
+    for name in ("etc/corosync/crm.config", "notes.md"):
+        (tmp_path / name).write_text(
+            "primitive fs Filesystem params device=/dev/vg/x directory=/x fstype=xfs op monitor\n"
+        )
+    for given in (tmp_path, tmp_path / "notes.md"):
+        assert [one.severity for one in findings(read_plan(given))[0] if one.rule == "no-monitor"] == ["warning"]
+
+
+def test_a_string_of_drbd_without_an_end_leaves_the_next_lines_readable() -> None:
+    (handlers,) = read_drbd('handlers {\nlocal-io-error "halt;\nfence-peer "a; b";\n}', "r.res").blocks
+    assert handlers.settings == [("local-io-error", "halt"), ("fence-peer", "a; b")]
 
 
 def test_a_rule_of_crm_may_compare_with_a_number(tmp_path: Path) -> None:

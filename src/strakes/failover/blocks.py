@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, combinations
 
 from strakes.base.errors import BadInputError
 from strakes.failover.known_options import options_of
 from strakes.failover.limits import MOST_DEPTH
 
-# A quoted string without end extends to the end of the line, which keeps the matching time linear.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
+# A quoted string without end extends to the next semicolon or the end of the line.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|"[^";]*|[{};]|[^\s{};"]+')
 # Path of an included file in the same directory or below, with or without wildcards.
 _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
@@ -240,14 +241,25 @@ class Resource:
         """Return the nodes of the resource with their volumes and addresses."""
         return tuple(self._hosts())
 
+    @property
+    def _ends(self) -> list[list[list[str]]]:
+        parts = [[one, *one.all("path")] for one in self._connections]
+        return [[text.split() for one in own for key, text in one.settings if key == "host"] for own in parts]
+
+    @property
+    def unconnected(self) -> list[str]:
+        """Return the pairs of hosts with a disk that no connection joins. Two hosts need no section connection."""
+        joined = [{words[0] for words in ends if words} for ends in self._ends]
+        joined += [set(mesh.get("hosts").split()) for mesh in self._connections]
+        copies = [host.name for host in self.hosts if {disk for _, disk, _ in host.volumes.values()} - {"", "none"}]
+        pairs = combinations(copies, 2) if any(joined) or len(copies) > 2 else ()
+        return [f"{one} and {other}" for one, other in pairs if not any({one, other} <= each for each in joined)]
+
     def _hosts(self) -> Iterator[Host]:
         paths: dict[str, list[str]] = {}
-        for connection in self._connections:
-            for block in (connection, *connection.all("path")):
-                for key, value in block.settings:
-                    words = value.split()
-                    if key == "host" and words and "address" in words:
-                        paths.setdefault(words[0], []).append(words[-1])
+        for words in chain.from_iterable(self._ends):
+            if "address" in words:
+                paths.setdefault(words[0], []).append(words[-1])
         shared = self._side(self.block)
         for block in self.block.all("on"):
             for name in block.words:

@@ -82,12 +82,6 @@ class CibBuilder:
         """Return the resource with this id, or None."""
         return next((one for one in self._sections["resources"].iter() if one.get("id") == identity), None)
 
-    def meta_of(self, identity: str) -> dict[str, str]:
-        """Return the meta attributes of a resource or clone; empty if it does not exist."""
-        found = self.find(identity)
-        pairs = found.iterfind("./meta_attributes/nvpair") if found is not None else ()
-        return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
-
     def properties(self, pairs: Pairs, section: str = "crm_config") -> None:
         """Set cluster properties, or the defaults of ``rsc_defaults`` or ``op_defaults``."""
         tag = "cluster_property_set" if section == "crm_config" else "meta_attributes"
@@ -165,6 +159,13 @@ class CibBuilder:
         self._sections["resources"].extend([inner] if inner is not None and self.find(member) is None else [])
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])
+
+    def rename(self, member: str, name: str) -> None:
+        """Replace the name of a resource in all constraints."""
+        for element in self._sections["constraints"].iter():
+            for key in ("rsc", "with-rsc", "first", "then", "id" if element.tag == "resource_ref" else "rsc"):
+                if element.get(key) == member:
+                    element.set(key, name)
 
     def constraint(self, tag: str, identity: str, attributes: Pairs) -> Xml.Element:
         """Add a constraint. A resource ``/X/`` or ``regexp%X`` is a pattern of ids."""

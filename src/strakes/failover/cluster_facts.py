@@ -48,6 +48,7 @@ def nodes(setup: Setup) -> Iterator[Thing]:
     cib = setup.pacemaker
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
     fences = cib.properties.get("stonith-enabled", "").lower() not in ("false", "no", "off", "0")
+    fences = fences and not setup.is_fragment
     # To fence a guest node or a replica of a bundle, Pacemaker restarts its container.
     guests = set(cib.remote_nodes) - {one.id for one in setup.services if one.agent == "remote"}
     active = [name for name in setup.members if not is_true(cib.node_attributes.get(name, {}).get("standby", ""))]
@@ -65,16 +66,17 @@ def nodes(setup: Setup) -> Iterator[Thing]:
 def membership(setup: Setup) -> Iterator[Thing]:
     """Yield the settings in corosync.conf, and properties of the nodes and the quorum device in it."""
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
-    known, device = len(nodes) or len(setup.members), quorum.one("device")
+    known, device = len(nodes) or len(setup.members) * (not setup.nodes_assumed), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
-    given = [(name_of(node) or "a node", node.get("quorum_votes", "1")) for node in nodes]
+    labels = [name_of(node) or links_of(node).get(0, "a node") for node in nodes]
+    given = [(label, node.get("quorum_votes", "1")) for label, node in zip(labels, nodes, strict=True)]
     weights = [(name, int(text) if text.isdecimal() else 1) for name, text in given]
     total, uneven = sum(own for _, own in weights), {own for _, own in weights} != {1}
     ignores = setup.cib is not None and setup.cib.properties.get("no-quorum-policy") == "ignore"
     totem = setup.corosync.one("totem")
     interfaces = totem.all("interface")
     rings = len(interfaces) if totem.get("rrp_mode", "none") != "none" else 1
-    single = [name_of(node) or "a node" for node in nodes if max(len(links_of(node)), rings) == 1]
+    single = [label for label, node in zip(labels, nodes, strict=True) if max(len(links_of(node)), rings) == 1]
     deduced: Table = {
         "number of nodes": str(known) if known else "",
         "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
@@ -82,10 +84,11 @@ def membership(setup: Setup) -> Iterator[Thing]:
         "has a device": yes(quorum.all("device")),
         "has a node list": yes(nodes),
         "is managed": yes(setup.cib),
+        "is for Corosync 2": yes(totem.get("secauth") or any(one.get("bindnetaddr") for one in interfaces)),
         "is a pair alone": yes(known == 2 and quorum.get("expected_votes") != "1" and not device and not ignores),
         "number of links": str(max((len(links_of(node)) for node in nodes), default=0)),
         "nodes with one link": single or ["all nodes"] * (not nodes and len(interfaces) == 1),
-        "nodes without an id": [name_of(node) or "a node" for node in nodes if not node.get("nodeid")],
+        "nodes without an id": [label for label, node in zip(labels, nodes, strict=True) if not node.get("nodeid")],
         "votes of nodes": [text for _, text in given],
         "node that decides alone": [name for name, own in weights if uneven and 2 * (total - own) <= total],
     }
@@ -158,6 +161,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
                 if text.partition("/")[0] not in names and not text.lstrip("-").isdigit()
             ],
             "number of hosts": str(len(one.hosts)),
+            "unconnected hosts": one.unconnected,
             "half of the hosts": str(len(one.hosts) / 2),
             "is used on both nodes": yes(setup.writes_on_both_nodes),
             "fence-peer program": [path.rpartition("/")[2] for path in program],
@@ -189,7 +193,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
     unknown |= {one.id for base in stopped for one in cib.services if one is base or cib.ties.starts_after(one, base)}
     placed = seen.steady.places.keys() - unknown - _placed_unlike_in_newer_releases(cib)
     guessed = setup.nodes_assumed or any(is_true(own.get("standby", "")) for own in cib.node_attributes.values())
-    for one in cib.services:
+    for one in cib.services if not setup.is_fragment else ():
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
         role = "Promoted" if cib.promotable(one.clone) and not unpromoted else ""
         nodes = sorted(seen.steady.nodes_of(one.id, role))

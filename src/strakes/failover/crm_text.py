@@ -13,22 +13,29 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.foreign_text import shell_words
 from strakes.failover.cib_builder import CibBuilder, Term, read_words
+from strakes.failover.known_options import options_of
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
+_SHELL = re.compile(r"(?m)^\s*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # Such lines are of a script or a terminal.
+_MOST_OTHERS = 5  # Maximum number of unknown statements that are named.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 _MOST_LINE = 65536  # Maximum length of a statement in characters.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
     r"(?m)^[ \t]*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*configure#?\s+)?"
-    r"(?:primitive\s+\S+\s+\S*:|group\s+\S+\s+\S|ms\s+\S+\s+\S|property\s+(?:\S+\s+\\?\n?\s*)?[\w-]+=|rsc_defaults\s)"
+    r"(?:primitive\s+\S+\s+(?:\S*:|\w+\s+(?:params|meta|op)\s)|group\s+\S+\s+\S|ms\s+\S+\s+\S|property\s+(?:\S+\s+\\?\n?\s*)?[\w-]+=|rsc_defaults\s)"
 )
 
 
 def read_crm(text: str) -> CibBuilder:
     """Return the CIB that crm statements describe. Unknown statements are skipped."""
     builder = CibBuilder()
-    statements = [words for words in _statements(text) if words[0] in _READERS and len(words) > 1]
+    lines = [*_statements(text)]
+    statements = [words for words in lines if words[0] in _READERS and len(words) > 1]
+    known = {*_READERS, *options_of("other statements of crm")}
+    others = [words[0] for words in lines if words[0] not in known] if not _SHELL.search(text) else []
+    builder.undefined += [f"{word} begins no statement" for word in others[:_MOST_OTHERS]]
     for stage in _STAGES:
         for keyword, *rest in statements:
             if keyword in stage:
@@ -54,6 +61,8 @@ _MOST_EXPANDED_BYTES = 65536  # Maximum size of a script.
 # Maximum number of words in a loop. Expanded scripts reach about 30 MB, and 60 MB with double the limit.
 _MOST_WORDS_OF_LOOP = 16
 _ASSIGNMENT = re.compile(r"""(?m)(?:^|;)[ \t]*(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)""")
+# An array of unknown length, ${NAME[@]}, counts as two words.
+_UNKNOWN_ARRAY = re.compile(r'"?\$\{(\w+)\[[@*]\]\}"?')
 # $NAME or ${NAME}. Also ${NAME#PATTERN} and ${NAME%PATTERN}, which remove the beginning or end of the value.
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?((?:##?|%%?)[^{}]{1,64})?\})")
 _COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")|(?<![ \t])[ \t]*;(?=\s|$)""")
@@ -69,7 +78,7 @@ def expanded(script: str) -> str:
     apart = several.sub(lambda found: re.sub(r"[ \t]+(?=\w+=)", "\n", found[0]), script)
     known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(apart) if name not in own}
     loops = [("", [""], list[str]())]  # (variable, words, lines) of each open loop.
-    for line in _with_values(lines, known).splitlines():
+    for line in _UNKNOWN_ARRAY.sub(r"$\1[1] $\1[2]", _with_values(lines, known)).splitlines():
         if loop := re.match(r"\s*(?:for (\w+) in (.*)|while\s)", line):
             most = _MOST_WORDS_OF_LOOP // max(1, math.prod(len(words) for _, words, _ in loops))
             words = [one for word in (loop[2] or "").replace('"', "").split() for one in _in_braces(word)]

@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 
 from strakes.failover.cib_builder import CibBuilder, Words, read_words, times_of
 from strakes.failover.crm_text import joined_lines, settings_reader, split_words, terms_of
+from strakes.failover.known_options import slip
 
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
@@ -33,6 +34,9 @@ def read_pcs_commands(text: str) -> CibBuilder:
                 with suppress(ValueError, IndexError):
                     reader(builder, words[length:])
                 break
+        else:
+            if name := slip(" ".join(words[:2]), _READERS):
+                builder.undefined.append(f"pcs {' '.join(words[:2])} may mean {name}")
     return builder
 
 
@@ -47,7 +51,7 @@ def corosync_of(text: str) -> str:
         for word in takewhile(lambda word: word not in _ENDS_OF_NODES, words[3:]):
             if word.startswith("addr=") and nodes:
                 nodes[-1].append(word.removeprefix("addr="))
-            elif "=" not in word and not word.startswith("--"):
+            elif not word.startswith("--") and "=" not in word and "[" not in word:
                 nodes.append([word])
     sections = [f"totem {{\nversion: 2\ncluster_name: {cluster}\n{_TOTEM_OF_PCS}}}\nnodelist {{"]
     for number, (name, *links) in enumerate(nodes, 1):
@@ -71,7 +75,7 @@ def _setup(builder: CibBuilder, words: list[str]) -> None:
     place = words.index("--name") if "--name" in words else -1
     words = words[: max(place, 0)] + words[place + 2 :]
     for word in takewhile(lambda word: word not in _ENDS_OF_NODES and not word.startswith("--"), words):
-        if "=" not in word:
+        if "=" not in word and "[" not in word:
             builder.node(word.partition(",")[0])
 
 
@@ -98,6 +102,10 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     if agent in ("fence_scsi", "fence_mpath") and not any(word.startswith("provides=") for word in rest):
         rest += ["meta", "provides=unfencing"]  # pcs reads this from the metadata of the agent.
     read = read_words(filter(None, rest), _BLOCKS)
+    if builder.find(identity) is not None:
+        builder.undefined.append(f"{identity} is created twice")
+        return
+    builder.undefined += [f"{identity} has {word} without a value" for word in read.plain]
     element = builder.primitive(identity, agent, read, standard=standard)
     for operation in element.iterfind("./operations/op[@name='monitor'][@interval='0s']"):
         operation.set("interval", "60s")
@@ -116,10 +124,11 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
 
 
 def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, str], *, promotable: bool) -> None:
-    element, meta = builder.find(member), meta or builder.meta_of(name)
+    element = builder.find(member)
     if promotable and element is not None and element.find(f"./operations/op[@description='{_ASSUMED}']") is not None:
         builder.operation(element, "monitor", {"interval": "59s", "role": "Promoted", "description": _ASSUMED})
     builder.clone(name, member, meta, promotable=promotable)
+    builder.rename(member, name)
 
 
 def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -131,11 +140,6 @@ def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
     yield monitor | ({"role": "Promoted"} if "promote" in times else {})
     others = [{"interval": "20s", "role": "Unpromoted"}, {"interval": "30s"}][: 1 if agent.get("type") == "drbd" else 2]
     yield from (monitor | other for other in others if "promote" in times)
-
-
-def _booth(builder: CibBuilder, words: list[str]) -> None:
-    _create(builder, ["booth-ip", "IPaddr2", f"ip={words[-1]}", "--group", "booth-group"])
-    _create(builder, ["booth-site", "booth-site", "--group", "booth-group"])
 
 
 def _ticket(builder: CibBuilder, words: list[str]) -> None:
@@ -243,7 +247,6 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource create": _create,
     "resource group add": lambda to, words: to.group((own := _placed(words))[0][0], own[0][1:], {}, own[1]),
     "resource bundle create": _bundle,
-    "booth create": _booth,
     "constraint ticket add": _ticket,
     "resource clone": _clone,
     "resource promotable": partial(_clone, promotable=True),

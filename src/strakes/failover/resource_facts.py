@@ -14,6 +14,7 @@ from strakes.failover.known_options import advised_times, options_of, slip
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules_possessions import enabled_units, units_of, volume_named
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
+from strakes.failover.source_kind import CRM
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
 _CARD_FILE = re.compile(
@@ -188,6 +189,12 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
     far += [
         f"{name} {one.timeout_s(name):g} s, it needs {s:g} s" for name, s in least.items() if one.timeout_s(name) < s
     ]
+    usual_s = 5 if one.agent in (*ADDRESSES, *WATCHERS, "pgsqlms") else 20
+    monitors = [each.timeout_s for each in one.operations if each.repeats and each.enabled]
+    far += [f"monitor {limit_s:g} s, {usual_s} s is usual" for limit_s in monitors if limit_s < usual_s]
+    stop_s, start_s = one.timeout_s("stop"), one.timeout_s("start")
+    if one.operation("stop") and stop_s < min(60, start_s / 10):
+        far.append(f"stop {stop_s:g} s, start {start_s:g} s")
     deduced: Table = {
         "id": one.id,
         "agent": one.agent,
@@ -212,6 +219,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         "can migrate": yes(not options_of(f"{one.provider}:{one.agent}") or "migrate_to" in advised),
         "short operations": far,
         "cluster nodes": str(len(setup.node_names)),
+        "is completed by crmsh": yes(CRM in setup.texts and "dc-version" not in cib.properties),
         "failures expire after": one.meta.get("failure-timeout", "").removeprefix("0"),
     }
     return facts(
@@ -254,13 +262,16 @@ def _strangers(setup: Setup, one: Primitive) -> Iterator[str]:
         # The galera agent looks up each HOST:PORT among the names of nodes or in cluster_host_map.
         pairs = re.findall(r"([^;:\s]+):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
         known, text = {name for _, name in pairs} or known, re.sub(r"\?.*|^gcomm://", "", address)
-        yield from [f"{address} without gcomm://"] if not address.startswith("gcomm://") else ()
+        yield from [f"{address} has no gcomm://"] if not address.startswith("gcomm://") else ()
     names = [name for name in re.split(r"[\s,;]+", text) if name and not re.search("[$<]", name)]
-    yield from (name for name in names if name not in known and not (setup.nodes_assumed and re.search("[.:]", name)))
+    # If corosync.conf has only addresses, the names of the nodes are unknown.
+    if not all(map(is_address, known)):
+        strange = (one for one in names if one not in known and not (setup.nodes_assumed and re.search("[.:]", one)))
+        yield from (f"{one} is no node" for one in strange)
 
 
 def _contradiction(setup: Setup, one: Primitive) -> Iterator[str]:
-    sid, number, name = (one.values.get(key, "") for key in ("SID", "InstanceNumber", "InstanceName"))
+    sid, number = (one.values.get(key, "") for key in ("SID", "InstanceNumber"))
     for other in setup.services if one.agent in ("SAPHana", "SAPHanaController") else ():
         alike = other.values.get("SID") == sid and other.agent.startswith("SAPHana")
         if alike and other.values.get("InstanceNumber", number) != number:
@@ -270,9 +281,6 @@ def _contradiction(setup: Setup, one: Primitive) -> Iterator[str]:
     sids = {other.values.get("SID") for other in setup.services if other.agent == "SAPHanaTopology"}
     if one.agent in ("SAPHana", "SAPHanaController") and sids and sid not in sids:
         yield f"SID is {sid}, and no SAPHanaTopology has it"
-    instances = [other.values.get("InstanceName") for other in setup.services if other.agent == "SAPInstance"]
-    if one.agent == "SAPStartSrv" and instances and name not in instances:
-        yield f"no SAPInstance has InstanceName={name}"
 
 
 def _own_addresses(setup: Setup) -> set[str]:
@@ -317,7 +325,6 @@ def _operations(one: Primitive) -> dict[str, str | tuple[str, ...]]:
         "monitored roles": tuple(each.role or "Unpromoted" for each in running),
         "monitor interval": f"{min(each.interval_s for each in running):g}" if running else "",
         "monitor intervals": tuple(f"{each.interval_s:g}" for each in running),
-        "monitor time": tuple(f"{each.timeout_s:g}" for each in running),
         "promoted is monitored": "yes" if "Promoted" in roles else "no" if roles else "",
         "standby is monitored": "yes" if roles - {"Promoted"} else "no" if roles else "",
         "op requires": tuple(each.requires for each in one.operations),

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import read_below, real_path
@@ -22,7 +23,16 @@ from strakes.failover.limits import MOST_DEPTH, MOST_RESOURCES, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.pcs_commands import corosync_of
 from strakes.failover.plan import DESCRIPTION
-from strakes.failover.source_kind import CIB, COROSYNC, PCS_COMMANDS, SCRIPTS, STATEMENTS, built_cib, place_of_source
+from strakes.failover.source_kind import (
+    CIB,
+    COROSYNC,
+    PCS_COMMANDS,
+    SCRIPTS,
+    STATEMENTS,
+    built_cib,
+    named_nodes,
+    place_of_source,
+)
 from strakes.targets.command import CommandTimeout, Runner, run
 
 
@@ -63,7 +73,7 @@ _MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD re
 # Beginnings of the paths of required files: a directory without any of them is no cluster configuration.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
 # Further files to recognise by their content. The last one is in a report of sos.
-_NEAR = ("drbd.d/*.res", "corosync/corosync.conf", "var/lib/pacemaker/cib/cib.xml")
+_NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
 _MOST_DIGITS = 100  # Maximum number of digits. Converting a long number takes quadratic time.
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
@@ -111,6 +121,11 @@ class Setup:
     def devices(self) -> tuple[Primitive, ...]:
         """Return the fencing devices in the CIB; empty without a CIB."""
         return self.cib.devices if self.cib else ()
+
+    @property
+    def is_fragment(self) -> bool:
+        """Return whether other files must have the nodes and what fences them."""
+        return self.nodes_assumed and not self.devices and "stonith-enabled" not in self.pacemaker.properties
 
     @property
     def is_heartbeat(self) -> bool:
@@ -265,11 +280,12 @@ def read_plan(directory: Path) -> Setup:
 
 def _read_plan(directory: Path) -> Setup:
     if directory.is_file():
-        (texts, left), root = _sources([directory]), directory.parent
+        (texts, left), root = _sources([directory], {}), directory.parent
     else:
         texts, root = _read_texts(directory, planned=True), directory
         near = [*directory.iterdir(), *(path for pattern in _NEAR for path in directory.glob(pattern))]
-        found, left = _sources(sorted(near)[:_MOST_FILES])
+        near = [path for path in near if not path.is_symlink() and path.suffix not in (".toml", ".md")]
+        found, left = _sources(sorted(near)[:_MOST_FILES], texts)
         texts = found | texts
     if not any(name.startswith(_SOURCES) for name in texts):
         # If there are files only below nodes/, those of the first node stand for all.
@@ -280,7 +296,7 @@ def _read_plan(directory: Path) -> Setup:
         why = "it contains no CIB, crm or pcs commands, pcs config output, corosync.conf, DRBD files or haresources"
         remedy = "Give the files of a node (etc/, pacemaker/cib.xml), or generate files: strakes failover plan."
         remedy = f"Give one of the subdirectories: {', '.join(inner)}." if inner else remedy
-        raise BadInputError("this directory has no cluster configuration", where=str(directory), why=why, remedy=remedy)
+        raise BadInputError("there is no cluster configuration", where=str(directory), why=why, remedy=remedy)
     cluster = None
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
@@ -291,14 +307,13 @@ def _read_plan(directory: Path) -> Setup:
     return replace(setup, undefined=(*setup.undefined, *left))
 
 
-def _sources(paths: Iterable[Path]) -> tuple[dict[str, str], list[str]]:
+def _sources(paths: Iterable[Path], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     texts, names = dict[str, str](), dict[str, list[str]]()
     for path in paths:
-        plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")
-        if plain and path.stat().st_size <= _MOST_BYTES:
+        if path.is_file() and path.stat().st_size <= _MOST_BYTES:
             text = read_below(path.parent, path.name, _MOST_BYTES).decode(errors="replace")
             text = PROMPT.sub("", text)
-            if place := place_of_source(path.name, text):
+            if (place := place_of_source(path.name, text)) and place not in known:
                 names.setdefault(place, []).append(path.name)
                 texts[place] = f"{texts[place]}\n{text}" if place in SCRIPTS and place in texts else text
     others = [place for place in STATEMENTS if place in texts][1:] if CIB not in texts else []
@@ -335,6 +350,11 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     """Return the parsed files of a cluster. ``texts``: path below ``root`` -> text. Raises BadInputError if invalid."""
     cib, cib_file = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml")
     built = built_cib(texts) if cib is None else None
+    nodes_assumed = bool(built and built[1].nodes_assumed)
+    if cib and (empty := re.search(r"<nodes\s*(/>|>\s*</nodes>)", cib)):
+        names, nodes_assumed = named_nodes(cib, texts)
+        nodes = "".join(f"<node id={quoteattr(name)} uname={quoteattr(name)}/>" for name in names)
+        cib = cib.replace(empty[0], f"<nodes>{nodes}</nodes>")
     if built:
         cib_file, cib = str(root / built[0]), built[1].text
         texts = {**texts, "pacemaker/cib.xml": cib}
@@ -362,7 +382,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         cib=Cib(cib, cib_file) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
         texts=texts,
-        nodes_assumed=bool(built and built[1].nodes_assumed),
+        nodes_assumed=nodes_assumed,
         undefined=tuple(built[1].undefined) if built else (),
     )
 

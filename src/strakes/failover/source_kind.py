@@ -19,7 +19,7 @@ STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs
 SCRIPTS = (CRM, PCS_COMMANDS)  # Kinds of which a cluster may have several files.
 # Pattern of the content -> usual path of such a file. After ^, [ \t]* takes linear time, but \s* quadratic time.
 _KINDS = (
-    (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
+    (re.compile(r"(?s)\A\s*(?:<!--.*?-->\s*)?(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
     (re.compile(r"(?m)^[ \t]*(?:resource\s+\S+|common|global)\s*\{"), "etc/drbd.d/{name}"),
     (HEADS, PCS_CONFIG),
@@ -40,7 +40,11 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
     """Return (file, CIB) for a file with crm, pcs or haresources statements, or None without such a file."""
     for name, read in STATEMENTS.items():
         if name in texts:
-            builder = _with_nodes(read(expanded(texts[name])), texts)
+            builder = read(expanded(texts[name]))
+            if not builder.node_names:
+                names, builder.nodes_assumed = named_nodes(builder.text, texts)
+                for node in names:
+                    builder.node(node)
             builder.prune()
             return name, builder
     if HARESOURCES in texts:
@@ -48,25 +52,22 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
     return None
 
 
-def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
-    if not builder.node_names:
-        drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
-        nodes = read_corosync(texts.get(COROSYNC, ""), COROSYNC).one("nodelist").all("node")
-        members = [name for one in nodes if (name := one.get("name") or one.get("ring0_addr"))]
-        listed = [name for name in members if not is_address(name)]
-        builder.nodes_assumed = not listed
-        fenced = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', builder.text)
-        named = (
-            listed
-            or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
-            or [re.split("[:=]", word)[0] for value in fenced for word in re.split(r"[\s,;]+", value) if word]
-            or re.findall(r'<fencing-level [^>]*target="([^"]*)"', builder.text)
-            or re.findall(r'(?:<rsc_location [^>]*node|attribute="#uname"[^>]* value)="([^"]*)"', builder.text)
-            or members
-        )
-        for name in dict.fromkeys(named or ("node1", "node2")):
-            builder.node(name)
-    return builder
+def named_nodes(cib: str, texts: Mapping[str, str]) -> tuple[tuple[str, ...], bool]:
+    """Return the nodes of a CIB without nodes, and whether no file lists their names."""
+    drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
+    nodes = read_corosync(texts.get(COROSYNC, ""), COROSYNC).one("nodelist").all("node")
+    members = [name for one in nodes if (name := one.get("name") or one.get("ring0_addr"))]
+    listed = [name for name in members if not is_address(name)]
+    fenced = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', cib)
+    named = (
+        listed
+        or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
+        or [re.split("[:=]", word)[0] for value in fenced for word in re.split(r"[\s,;]+", value) if word]
+        or re.findall(r'<fencing-level [^>]*target="([^"]*)"', cib)
+        or re.findall(r'(?:<rsc_location [^>]*node|attribute="#uname"[^>]* value)="([^"]*)"', cib)
+        or members
+    )
+    return tuple(dict.fromkeys(named or ("assumed-1", "assumed-2"))), not listed
 
 
 # Heartbeat without Pacemaker has no monitors and time-outs. These settings prevent findings about missing ones.

@@ -182,6 +182,8 @@ def _resolved(text: str) -> str:
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
     cib = setup.pacemaker
+    if setup.is_fragment:
+        return ValidatorVerdict("crm_verify", "unable", "the files name neither the nodes nor what fences them")
     if why := too_much_to_ask(cib.root):
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run the command yourself, which takes a while")
     files = {"pacemaker/cib.xml": Xml.tostring(with_nodes_online(cib, cib.members_of_corosync))}

@@ -36,7 +36,8 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
     """Find power outlets, BMCs and virtual machines that are configured for more than one node."""
     rows = list[tuple[tuple[str, frozenset[tuple[str, str]]], str]]()
     for device in setup.devices:
-        nodes = setup.pacemaker.fences(device)
+        everybody = power.is_bmc(device) and setup.pacemaker.fences_everybody(device)
+        nodes = (device.id,) if everybody else setup.pacemaker.fences(device)
         own = {(key, value) for key, value in device.values.items() if not re.match("pcmk_|plug$|port$|delay$", key)}
         for node in nodes:
             place = power.place_of_power(device, node)

@@ -88,9 +88,6 @@ def differs_from_the_description(setup: Setup) -> Iterator[str]:
         if kind in kinds and differs and (there or kind not in ("link", "exportfs")):
             texts = [", ".join(sorted(each)) or "missing" for each in (there, values)]
             yield f"{kind} {subject} is {texts[0]}, cluster.toml says {texts[1]}"
-    names = {node.name for node in cluster.nodes}
-    if setup.node_names and set(setup.node_names) != names:
-        yield f"the nodes are {', '.join(sorted(setup.node_names))}, cluster.toml has {', '.join(sorted(names))}"
 
 
 def _by_subject(setup: Setup) -> dict[tuple[str, str], set[str]]:

@@ -35,7 +35,8 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
         for net, times in Counter(link[node] for link in links if node in link).items():
             if times > 1:
                 yield f"corosync.conf: {times} links of {node} are in {net}"
-    yield from _alike(setup)
+    if len({tuple(links_of(node)) for node in nodes_of(setup)}) > 1:
+        yield "corosync.conf: the nodes do not have the same links"
     for number, link in enumerate(links):
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
@@ -44,18 +45,6 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
         one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
             yield f"corosync.conf: ring{number}_addr is in {' and '.join(nets)}"
-
-
-def _alike(setup: Setup) -> Iterator[str]:
-    if len({tuple(links_of(node)) for node in nodes_of(setup)}) > 1:
-        yield "corosync.conf: the nodes do not have the same links"
-    totem = setup.corosync.one("totem")
-    given = {one.get("linknumber", "0"): one.get("mcastport") for one in totem.all("interface")}
-    used = {str(number) for node in nodes_of(setup) for number in links_of(node)}
-    ports = [(given.get(number) or str(5405 + int(number)), number) for number in sorted(used)]
-    knet = totem.get("transport", "knet") == "knet" and not totem.one("interface").get("bindnetaddr")
-    for port, one, other in shared(ports) if knet else ():
-        yield f"corosync.conf: links {one} and {other} have port {port}"
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:

@@ -55,17 +55,13 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
 
 
 def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
-    """Find files that must be equal on all nodes, but differ or are missing, and names of nodes that must differ."""
-    views, members = files_of_nodes(setup), set(setup.members)
+    """Find files that must be equal on all nodes, but differ, and names of nodes that must differ."""
+    views = files_of_nodes(setup)
     own = [node for node in views if node]
-    nodes = own if members <= {*own} else ["", *own]
+    nodes = own if {*setup.members} <= {*own} else ["", *own]
     for file in sorted({name for node in nodes for name in views[node]}) if own else ():
         grade = str if re.match(r"etc/(corosync|pacemaker)/", file) else Doubtful
         yield from map(grade, _differing(file, {node: views[node][file] for node in nodes if file in views[node]}))
-        texts = "\n".join(views[node].get(file, "") for node in nodes)
-        for node in (node for node in own if node in members and file not in views[node]):
-            named = rf"etc/(corosync/corosync\.conf|\w+/sbd)$|^[ \t]*on[ \t]+{re.escape(node)}\b"
-            yield from [Doubtful(f"{file} is missing on {node}")] if re.search(named, f"{file}\n{texts}", re.M) else []
     for file in ("etc/iscsi/initiatorname.iscsi", "etc/hostname", "etc/hostid", "etc/nvme/hostnqn"):
         names = [(setup.bare(f"nodes/{node}/{file}").strip(), node) for node in own]
         # A host id may be binary. Its bytes that are not valid UTF-8 were replaced, so they cannot be compared.
@@ -157,7 +153,9 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
     for key, value in setup.sysctl.items():
         yield Given("sysctl", "sysctl", re.sub(r"\.(conf|neigh)\.[^.]+\.", r".\1.all.", key), value)
     yield from _commands(setup)
-    yield from _mounts(setup)
+    for one in (one for one in setup.services if one.agent == "ZFS"):
+        words = (word for word in one.values.get("importargs", "").split() if "=" in word)
+        yield from (Given(f"cib: {one.id}", "pool", *word.partition("=")[::2]) for word in words)
 
 
 def _commands(setup: Setup) -> Iterator[Given]:
@@ -171,17 +169,6 @@ def _commands(setup: Setup) -> Iterator[Given]:
                     yield Given(where, kind, name, value)
         elif words[:2] in (("lctl", "set_param"), ("lctl", "conf_param")):
             yield from (Given(where, "lctl", name, value) for _, (name, _, value) in pairs)
-        elif words[0] in ("mkfs.lustre", "tunefs.lustre"):
-            for name, value in re.findall(r"--param=([\w.*-]+)=(\S*)", command.text):
-                yield Given(where, "lctl", name, value)
         elif words[0] == "sysctl":
-            for name, value in re.findall(r"([\w./]+\.[\w./]+) ?= ?(\S+)", command.text):
+            for name, value in re.findall(r"([\w./]+\.[\w./]+) ?= ?(\S+)", " ".join(words)):
                 yield Given(where, "sysctl", name, value)
-
-
-def _mounts(setup: Setup) -> Iterator[Given]:
-    for one in setup.services:
-        options = re.split(r"[,\s]+", one.values.get("options", "")) if one.is_lustre else []
-        imports = [word for word in one.values.get("importargs", "").split() if "=" in word and one.agent == "ZFS"]
-        for table, words in (("mount options lustre", options), ("pool", imports)):
-            yield from (Given(f"cib: {one.id}", table, *word.partition("=")[::2]) for word in words)

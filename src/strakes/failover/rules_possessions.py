@@ -124,11 +124,6 @@ class Command:
     file: str
     words: tuple[str, ...]
 
-    @property
-    def text(self) -> str:
-        """Return the command in one line."""
-        return " ".join(self.words)
-
 
 def enabled_units(setup: Setup) -> set[str]:
     """Return the names of the systemd units that start at boot. A SysV init script is listed as a unit."""

@@ -167,9 +167,6 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
     movers = [one.values for one in setup.services if one.agent not in ("portblock", "remote")]
     keys = ("ip", "address", "alias_ip", "secondary_private_ip")
     known = {values[key] for values in movers for key in keys if values.get(key)}
-    for copy in setup.drbd:
-        if known and copy.floating and not known & {*copy.floating}:
-            yield f"drbd: {copy.name} has floating {' and '.join(copy.floating)}, which no IPaddr2 resource has"
     for one in (one for one in setup.services if known or one.values.get("master_ip")):
         held = _held(one) if options_of(f"{one.provider}:{one.agent}") and one.agent not in ADDRESSES else ()
         for name, address in held:
@@ -239,8 +236,8 @@ def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
 
 
 def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find exports, pool imports and file servers that use the cluster's storage without Pacemaker."""
-    owned, enabled = possessions_of(setup), enabled_units(setup)
+    """Find exports and pool imports that use the cluster's storage without Pacemaker."""
+    owned = possessions_of(setup)
     agents = {one.agent for one in setup.services}
     # Without resources exportfs, an NFS server of the cluster exports what the files list.
     own = "exportfs" in agents or not agents & {"nfsserver", "nfs-server", "nfs-kernel-server"}
@@ -248,11 +245,6 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
         for line in setup.bare(file).splitlines():
             if line.split() and owned.takes("", line.split()[0]):
                 yield f"{file.removeprefix('etc/')}: {line.split()[0]}"
-    servers = enabled & {"nfs-server.service", "nfs-kernel-server.service", "smb.service", "zfs-share.service"}
-    managed = agents & {"nfsserver", "nfs-server", "nfs-kernel-server", "Samba", "smb"}
-    if owned.pools and servers and not managed:
-        what, pools = (", ".join(sorted(names)) for names in (servers, owned.pools))
-        yield f"systemd: {what} starts at boot, but the cluster moves the pool {pools}"
     imported = re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))
     yield from (Certain(f"default/zfs: ZFS_POOL_IMPORT={pool}") for pool in sorted(owned.pools & set(imported)))
 
@@ -264,4 +256,4 @@ def command_against_the_cluster(setup: Setup) -> Iterator[str]:
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):
             boot = command.file.endswith(("rc.local", "boot.local", "after.local"))
             grade = Certain if boot and command.words[0] in ("mount", "zpool") else str
-            yield grade(f"{command.file.removeprefix('etc/')}: {command.text[:90]}")
+            yield grade(f"{command.file.removeprefix('etc/')}: {' '.join(command.words)[:90]}")

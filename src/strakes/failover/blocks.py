@@ -244,21 +244,23 @@ class Resource:
     @property
     def _ends(self) -> list[list[list[str]]]:
         parts = [[one, *one.all("path")] for one in self._connections]
-        return [[text.split() for one in own for key, text in one.settings if key == "host"] for own in parts]
+        plain = [[text.split() for one in own for key, text in one.settings if key == "host"] for own in parts]
+        proxied = [[list(host.words) for one in own for host in one.all("host")] for own in parts]
+        return [one + other for one, other in zip(plain, proxied, strict=True)]
 
     @property
     def unconnected(self) -> list[str]:
         """Return the pairs of hosts with a disk that no connection joins. Two hosts need no section connection."""
-        joined = [{words[0] for words in ends if words} for ends in self._ends]
-        joined += [set(mesh.get("hosts").split()) for mesh in self._connections]
+        joined = [{words[0].partition(".")[0] for words in ends if words} for ends in self._ends]
+        joined += [{*re.findall(r"(?:^|\s)([^\s.]+)", mesh.get("hosts"))} for mesh in self._connections]
         copies = [host.name for host in self.hosts if {disk for _, disk, _ in host.volumes.values()} - {"", "none"}]
-        pairs = combinations(copies, 2) if any(joined) or len(copies) > 2 else ()
+        pairs = combinations([name.partition(".")[0] for name in copies], 2) if any(joined) or len(copies) > 2 else ()
         return [f"{one} and {other}" for one, other in pairs if not any({one, other} <= each for each in joined)]
 
     def _hosts(self) -> Iterator[Host]:
         paths: dict[str, list[str]] = {}
         for words in chain.from_iterable(self._ends):
-            if "address" in words:
+            if "address" in words and "via" not in words:
                 paths.setdefault(words[0], []).append(words[-1])
         shared = self._side(self.block)
         for block in self.block.all("on"):

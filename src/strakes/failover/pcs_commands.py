@@ -102,10 +102,10 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     if agent in ("fence_scsi", "fence_mpath") and not any(word.startswith("provides=") for word in rest):
         rest += ["meta", "provides=unfencing"]  # pcs reads this from the metadata of the agent.
     read = read_words(filter(None, rest), _BLOCKS)
-    if builder.find(identity) is not None:
+    if builder.find(identity) is not None and "$" not in identity:
         builder.undefined.append(f"{identity} is created twice")
         return
-    builder.undefined += [f"{identity} has {word} without a value" for word in read.plain]
+    builder.undefined += [f"{identity} has {word} without a value" for word in read.plain if "$" not in word]
     element = builder.primitive(identity, agent, read, standard=standard)
     for operation in element.iterfind("./operations/op[@name='monitor'][@interval='0s']"):
         operation.set("interval", "60s")

@@ -140,8 +140,6 @@ class PolicyEngine:
                 factor = one.values.get("multiplier", "1")
                 reached = str(hosts * int(factor) if factor.isdecimal() else hosts)
                 attributes[name] = "normal" if one.agent == "diskd" else reached
-            elif one.agent == "attribute":
-                attributes[one.values.get("name", "opa")] = one.values.get("active_value", "1")
         return attributes
 
     def _simulate(self, file: Path, words: Sequence[str]) -> tuple[Xml.Element, Path]:

@@ -18,7 +18,7 @@ from strakes.failover.known_options import options_of
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
 _SHELL = re.compile(r"(?m)^\s*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # Such lines are of a script or a terminal.
-_MOST_OTHERS = 5  # Maximum number of unknown statements that are named.
+_MOST_OTHERS = 5  # Maximum number of unknown statements to name. A file with twice the number is no list of statements.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 _MOST_LINE = 65536  # Maximum length of a statement in characters.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)

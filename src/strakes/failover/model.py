@@ -108,7 +108,7 @@ def _assumed(setup: Setup, services: tuple[Service, ...]) -> Iterator[str]:
     if others := {one.clone for one in setup.services if one.clone and not one.watched_attribute} - served:
         yield f"{', '.join(sorted(others))} run on several nodes and are left out"
     if agents := {one.agent for own in services for one in own.copies if not one.is_drbd}:
-        yield f"{', '.join(sorted(agents))} choose the promoted copy themselves: all copies are assumed to be equal"
+        yield f"{', '.join(sorted(agents))}: the agent chooses the promoted copy; all copies are assumed to be equal"
     if setup.mounts_on_both_nodes:
         yield "GFS2 or OCFS2 counts as served while one node mounts it; all nodes wait until a dead node is powered off"
     if setup.cluster is None:

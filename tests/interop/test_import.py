@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given
@@ -359,6 +360,14 @@ def test_no_file_is_imported_if_one_of_several_is_unknown(tmp_path: Path) -> Non
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "empty")]) == 2
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "absent")]) == 2
     assert Store().runs() == []
+
+
+def test_an_interrupted_import_has_named_the_runs_that_it_stored(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("strakes.interop.importing._again", Mock(side_effect=["", KeyboardInterrupt]))
+    assert strakes(["import", *[str(SAMPLES / "ior-4.1.txt")] * 2]) == 130
+    assert Store().runs()[0].id in capsys.readouterr().out
 
 
 def test_a_result_without_any_figure_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

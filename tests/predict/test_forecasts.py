@@ -198,7 +198,7 @@ SUMMARY rate (in ops/sec): (of 3 iterations)
 
 
 def test_results_of_other_tools_are_forecast(tmp_path: Path) -> None:
-    runs = []
+    runs: list[Run] = []
     for ranks in (1, 2, 4):
         file = tmp_path / f"mdtest-{ranks}.out"
         file.write_text(MDTEST.format(ranks=ranks, items=1000 * ranks, rate=700.0 * ranks**0.9))

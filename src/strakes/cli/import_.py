@@ -24,19 +24,24 @@ def command(
     """
     from strakes.interop.formats import read_file
     from strakes.interop.importing import keep
+    from strakes.runs.run import Run
     from strakes.runs.store import Store
 
     results = [(file, read_file(file)) for file in files]
     store = Store()
-    runs = [(file, run) for file, read in results for run in keep(file, read, store, str(target or ""))]
     lost = {file: left_out for file, read in results if (left_out := read.left_out())}
     for file, text in lost.items():
         say(f"{file}: {text}", err=True)
-    for file, run in runs:
-        made = run.manifest["options"]["imported"]
-        tool = " ".join(filter(None, [made["tool"], made["version"]]))
-        say(f"{run.id}  {counted(len(run.cells), 'figure')} of {tool} from {file}")
-        for note in made["notes"]:
-            if note != lost.get(file):
-                say(f"{run.id}: {note}", err=True)
+    runs: list[tuple[Path, Run]] = []
+    try:
+        for file, read in results:
+            runs += ((file, run) for run in keep(file, read, store, str(target or "")))
+    finally:  # Also name the runs that an interrupted import has stored.
+        for file, run in runs:
+            made = run.manifest["options"]["imported"]
+            tool = " ".join(filter(None, [made["tool"], made["version"]]))
+            say(f"{run.id}  {counted(len(run.cells), 'figure')} of {tool} from {file}")
+            for note in made["notes"]:
+                if note != lost.get(file):
+                    say(f"{run.id}: {note}", err=True)
     say(f"To see the results: strakes report {runs[-1][1].id}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
@@ -21,12 +22,12 @@ UNKNOWN_TARGET = "(not known)"
 _RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
-def keep(path: Path, results: ResultFile, store: Store, target: str = "") -> list[Run]:
-    """Store each test of a file as a run, with a note on unread results. Return the runs.
+def keep(path: Path, results: ResultFile, store: Store, target: str = "") -> Iterator[Run]:
+    """Store each test of a file as a run, with a note on unread results, and yield the run.
 
     ``target``: the measured directory, by default the one named in the file.
     """
-    return [_keep_test(path, test, results.left_out(), store, target) for test in results.tests]
+    return (_keep_test(path, test, results.left_out(), store, target) for test in results.tests)
 
 
 def _keep_test(path: Path, test: Foreign, left_out: str, store: Store, target: str) -> Run:

@@ -64,7 +64,7 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
     capsys.readouterr()
     assert strakes(["compare", first.id, second.id, "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert not [one for one in document["unlike"] if "measured in" not in one["why"]]
+    assert not [one for one in document["unlike"] if "of the runs" not in one["why"]]
     assert any(cell["id"].startswith("overview/") for cell in document["cells"])
     assert strakes(["study", "stream", str(tmp_path), "--like", first.id]) == 2
     cells = first.path / "cells.jsonl"

@@ -49,8 +49,8 @@ def level_text(key: str, value: Setting) -> str:
         return gettext(_NAMED.get((key, value), str(value)))
     if key in _SIZES:
         return gettext(_SIZES[key], size=format_bytes(value))
-    if key in _COUNTED:
-        return ngettext(*_COUNTED[key], int(value))
+    if key in _COUNTED and isinstance(value, int):
+        return ngettext(*_COUNTED[key], value)
     return gettext("{first} {second}", first=label_of(key), second=level_of(key, value))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from strakes.base.language import gettext, ngettext
@@ -108,6 +109,10 @@ class Overview(Study):
         else:
             shift = context.shift if ranks > 1 else 0
             phases = context.write_and_read(size, each, files, direct=direct, rank_shift=shift)
+            if size < _USUAL:
+                # Small writes may end at the time limit. Reads of such short files show how read-ahead begins.
+                whole = replace(context.write_and_read(_USUAL, each, files)[0], name="make")
+                phases = (phases[0], whole, *phases[1:])
         return self.cell(context, key, settings, phases, WRITE_AND_READ, priority=priority, layout=layout)
 
     def _names(self, context: Context) -> Iterator[Cell | SkippedCell]:

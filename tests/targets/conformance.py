@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 
 from strakes.base.errors import BadInputError
+from strakes.base.version import __version__
 from strakes.targets.clean import clean
 from strakes.targets.registry import detect
 from strakes.targets.target import Target, capture
@@ -74,9 +75,17 @@ class TargetConformance:
         with pytest.raises(BadInputError, match="not made by strakes"):
             detect(place).probe_direct(place)
 
-    def test_the_environment_names_the_same_mount(self, place: Path) -> None:
-        mount = capture(detect(place).mount)["mount"]
+    def test_the_environment_names_the_same_mount_and_this_machine(self, place: Path) -> None:
+        captured = capture(detect(place).mount)
+        mount = captured["mount"]
         assert (mount["mount_point"], mount["file_system"]) == (str(place), self.file_system)
+        assert (captured["kernel"], captured["host"]) == (os.uname().release, os.uname().nodename)
+        assert captured["distribution"] and captured["cpu_model"]
+        assert 1 <= captured["cpus"] <= captured["cpus_of_machine"]
+        assert 0 < captured["memory_available_bytes"] <= captured["memory_bytes"]
+        assert captured["strakes"] == __version__ and captured["python"].startswith("3.")
+        assert len(captured["load_average"]) == 3
+        assert json.loads(json.dumps(captured)) == captured
 
     def test_a_workspace_comes_and_goes(self, place: Path) -> None:
         before = sorted(os.listdir(place))

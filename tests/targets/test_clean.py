@@ -72,16 +72,6 @@ def test_directories_of_others_do_not_use_up_open_files_and_memory(
         clean(tmp_path)
 
 
-def test_a_living_run_is_skipped_unless_forced(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path, RUN, keep=True)
-    report = clean(tmp_path)
-    assert report.removed == ()
-    assert str(os.getpid()) in report.skipped_live[0].why
-    assert workspace.path.exists()
-    assert clean(tmp_path, force=True).removed == (str(workspace.path),)
-    workspace.remove()
-
-
 def test_a_reused_process_id_is_another_process(tmp_path: Path) -> None:
     mine = Marker.of_this_process(RUN)
     place = make(tmp_path, marker=dataclasses.replace(mine, pid_start=mine.pid_start - 1))

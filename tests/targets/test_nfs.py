@@ -60,10 +60,6 @@ def test_the_later_of_two_mounts_on_one_directory_is_read() -> None:
     assert counters(text, "/m")["client.data.read_requests"] == 6
 
 
-def test_a_directory_without_an_nfs_mount_has_no_statistics() -> None:
-    assert counters(TEXT, "/proc") == {} == counters("", "/home")
-
-
 def test_a_client_counts_the_requests_to_its_own_mount_and_the_losses_of_its_server() -> None:
     assert counters(TEXT, "/home of all")["now.times_lost"] == 7
     text = TEXT.replace("lease_expired=7", "lease_expired=0")
@@ -77,7 +73,7 @@ def test_a_client_counts_the_requests_to_its_own_mount_and_the_losses_of_its_ser
         # Three connections of both transports and two timed-out writes, later three more.
         "client.times_lost": 5,
     }
-    assert after["client.times_lost"] == 8 and counters(text, "/home") == {}
+    assert after["client.times_lost"] == 8 and counters(text, "/home") == {} == counters(text, "/proc")
     assert lost_between({"client": before}, {"client": after}) == ("client",)
     assert lost_between({"client": before}, {"client": before}) == ()
     assert "client.times_lost" not in difference({"client": before}, {"client": after})["client"]

@@ -367,9 +367,7 @@ def test_an_outage_that_began_before_the_recording_has_no_upper_bound(server_saw
     for now_s in range(1000, 1300, 10):
         history = [change for change in changes if change[0] <= now_s][-16:]
         history += [(1100, "REPLAY"), (1100, "FULL")] * (now_s >= 1100)
-        lines = "".join(f" - [ {at}, {state} ]\n" for at, state in history[-16:])
-        state = f"osc.{OST}-osc-ff.state=\ncurrent_state: {history[-1][1]}\nstate_history:\n{lines}"
-        events += outages.add(read_text("client", now_s, state))
+        events += outages.add(read_text("client", now_s, lctl("osc", OST, history)))
     end = events[-1]
     assert end.ended_s is not None and end.low is not None and 100 <= end.low <= 300
     if server_saw_it:

@@ -9,15 +9,13 @@ import pytest
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
-from strakes.targets.description import CLIENT, TargetRecovery
+from strakes.targets.description import CLIENT
 from strakes.targets.lustre_lfs import LIST_NIDS, VERSION, read_version
 from strakes.targets.lustre_parameters import (
     LLITE_COUNTERS,
     MD_COUNTERS,
     Counter,
-    parse_recovery,
     parse_stats,
-    service_addresses,
 )
 from strakes.targets.lustre_tool import Params, device, get_param, read_params, set_param
 from targets.lustre.recorded import bare, recording
@@ -154,16 +152,6 @@ def test_the_client_and_the_server_counted_the_same_writes_to_a_target() -> None
         params("client/get_param_osc_stats").values["osc.labfs-OST0000-osc-ffff8880083a1800.stats"]
     ).data(CLIENT)
     assert client == {f"client.{name}": value for name, value in server.items()}
-
-
-def test_the_servers_that_a_target_is_configured_on() -> None:
-    for name in ("client/get_param_osc_import_one", "client/get_param_mgc_import"):
-        assert service_addresses(next(iter(params(name).values.values()))) == ("192.168.77.1@tcp",)
-
-
-def test_a_recovery_that_was_never_needed() -> None:
-    text = params("server/get_param_mdt_recovery_status").values["mdt.labfs-MDT0000.recovery_status"]
-    assert parse_recovery(text, "t") == TargetRecovery("t", "INACTIVE") and parse_recovery(text).serving
 
 
 GREETING = "*** Maintenance on Monday: 8 o'clock = no service ***\n\n  Welcome to mds1\n"

@@ -7,7 +7,7 @@ from strakes.targets.command import Completed
 from strakes.targets.description import Layout, Placement
 from strakes.targets.lustre_layouts import placement, read_default, read_dir_stripe, read_layout
 from strakes.targets.lustre_lfs import read_df, read_version
-from strakes.targets.lustre_parameters import parse_recovery, parse_states, parse_stats, service_addresses
+from strakes.targets.lustre_parameters import parse_recovery, parse_stats, service_addresses
 
 PLAIN = """work/f
 lmm_stripe_count:  2
@@ -89,11 +89,6 @@ def test_a_striped_directory_without_levels_of_inheritance() -> None:
 def test_addresses_of_an_import_have_no_quotes() -> None:
     text = "    connection:\n       failover_nids: [ 10.0.0.1@o2ib, 10.0.0.2@o2ib ]\n       current_connection: 10.0.0.2@o2ib\n"
     assert service_addresses(text) == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
-
-
-def test_a_history_of_states_has_the_same_form() -> None:
-    states = parse_states("current_state: FULL\nstate_history:\n - [ 1613073000, DISCONN ]\n - [ 1613073100, FULL ]\n")
-    assert [change.state for change in states.changes] == ["DISCONN", "FULL"]
 
 
 def test_the_number_of_evicted_clients_is_derived_from_the_completed_ones() -> None:

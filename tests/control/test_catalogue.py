@@ -143,7 +143,7 @@ def test_values_are_accepted_only_within_their_range(knob: Knob, value: int) -> 
     ("knob", "values"),
     [
         ("osc.max_rpcs_in_flight", ("", "1.5", "abc", "1 2", "0x10", "nan", "1e400", "--1")),
-        ("queue.scheduler", ("", "a b", "a\nb", "x" * 300)),
+        ("performance.cache-size", ("", "a b", "a\nb", "x" * 300)),
     ],
 )
 def test_a_number_must_be_whole_and_a_text_one_word(knob: str, values: tuple[str, ...]) -> None:

@@ -63,23 +63,31 @@ def value(path: Path) -> str:
 def test_values_are_read_from_the_kernel(place: Path, queue: Path) -> None:
     readings = {reading.knob.name: reading for reading in read(detect(place))}
     assert readings["queue.read_ahead_kb"].value == value(queue / "read_ahead_kb")
-    assert f"[{readings['queue.scheduler'].value}]" in value(queue / "scheduler")
     assert readings["vm.dirty_ratio"].value == value(Path("/proc/sys/vm/dirty_ratio"))
     assert "local disk" in readings["bdi.read_ahead_kb"].why and "mkfs" in readings["local.block_size"].knob.how_to_set
 
 
 def test_a_change_is_made_read_back_and_undone(place: Path, queue: Path) -> None:
     before = value(queue / "read_ahead_kb")
-    with changed(detect(place), {"queue.read_ahead_kb": 333, "queue.scheduler": "none"}) as effective:
+    with changed(detect(place), {"queue.read_ahead_kb": 333}) as effective:
         assert value(queue / "read_ahead_kb") == "332"
         assert effective.remarks == (f"{queue}/read_ahead_kb is 332 KiB instead of 333 KiB: rounded to whole pages",)
     assert value(queue / "read_ahead_kb") == before
 
 
 def test_a_value_refused_by_the_kernel_is_reported_with_its_error(place: Path, queue: Path) -> None:
-    with pytest.raises(BadInputError) as caught, changed(detect(place), {"queue.scheduler": "nosuch"}):
+    with pytest.raises(BadInputError) as caught, changed(detect(place), {"queue.nr_requests": 10**9}):
         pass
-    assert caught.value.where == str(queue / "scheduler") and caught.value.why == "Invalid argument"
+    assert caught.value.where == str(queue / "nr_requests") and caught.value.why == "Invalid argument"
+
+
+def test_the_scheduler_whose_change_resets_other_settings_is_not_changed(place: Path) -> None:
+    with (
+        pytest.raises(BadInputError, match=r"queue\.scheduler") as caught,
+        changed(detect(place), {"queue.scheduler": "none"}),
+    ):
+        pass
+    assert "resets nr_requests" in caught.value.remedy
 
 
 def test_a_knob_can_be_restored_after_its_file_system_is_unmounted(queue: Path, tmp_path: Path) -> None:

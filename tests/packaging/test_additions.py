@@ -51,7 +51,7 @@ def test_an_import_written_as_its_page_shows_reads_results(tmp_path: Path, monke
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(interop, "reader_writer", module, raising=False)
     scope = {**vars(formats)}
-    exec(f"{imported}added = {line}", scope)
+    exec(f"{imported}added = ({line.strip()},)", scope)
     monkeypatch.setattr(formats, "JSON", formats.JSON + scope["added"])
     path = tmp_path / "result.json"
     path.write_text('{"writer version": "1.2", "bytes_per_s": 5e8}\n{"writer version": "1.2",')

@@ -20,8 +20,8 @@ from strakes.base.units import format_bytes, parse_bytes
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
 # Where a knob is set. A knob of the "cluster" is set on any client and stored by the file system.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# Format from which a value is read. "brackets": a list with the current value in brackets.
-Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
+# Format from which a value is read.
+Answer = Literal["plain", "lctl", "ceph config dump", "gluster volume info"]
 
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
 

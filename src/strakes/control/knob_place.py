@@ -34,15 +34,6 @@ def plain(text: str, pattern: str = "") -> str:
     return match[1]
 
 
-def in_brackets(text: str) -> str:
-    """Return the word in brackets. The kernel marks the current one of several values by brackets.
-
-    >>> in_brackets("none [mq-deadline] kyber\\n")
-    'mq-deadline'
-    """
-    return text.partition("[")[2].partition("]")[0] or text.strip()
-
-
 def _of_ceph(text: str, section: str, option: str) -> str | None:
     rows, wanted = from_json(text, "ceph config dump"), (section, option, "")
     with understood("ceph config dump", text):
@@ -122,7 +113,7 @@ class KnobPlace:
                     text = os.fsdecode(os.read(descriptor, _MOST_BYTES))
             except OSError as error:
                 raise self._of_file(error, "cannot be read") from error
-            return in_brackets(text) if self.answer == "brackets" else plain(text, self.field)
+            return plain(text, self.field)
         done = self._run(self.read_words, run)
         if self.answer == "lctl":
             return self._of_lctl(done)

@@ -73,9 +73,8 @@ class Measure:
 class Cell(Record):
     """A combination of a study's settings, with its plan and the quantities to measure.
 
-    ``priority``: if the budget is short, cells with larger numbers are omitted first. ``precision``: required relative
-    half-width of intervals (None: that of the run). ``fingerprint``: hash of the plan or, for an ``imported`` cell, of
-    the settings that must agree in comparisons.
+    ``priority``: if the budget is short, cells with larger numbers are omitted first. ``fingerprint``: hash of the
+    plan or, for an ``imported`` cell, of the settings that must agree in comparisons.
     """
 
     ALWAYS = ("measures", "priority")
@@ -88,7 +87,6 @@ class Cell(Record):
     priority: int = 1
     layout: Layout | None = None
     place: Place = PLAIN
-    precision: float | None = None
     fingerprint: str = field(default="", compare=False)
     imported: bool = False
     knobs: Mapping[str, str] = field(default_factory=dict)

@@ -125,10 +125,9 @@ class Schedule:
             if measure.is_side or identifier in asked:
                 continue
             estimate = results.get(identifier).estimate
-            wanted = min(cell.precision or self._precision, self._precision)
             if estimate is None or estimate.low is None or estimate.high is None:
                 return False
-            if estimate.high - estimate.low > 2 * wanted * estimate.median:
+            if estimate.high - estimate.low > 2 * self._precision * estimate.median:
                 return False
         return True
 

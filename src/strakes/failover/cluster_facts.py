@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from functools import partial, reduce
@@ -180,14 +181,11 @@ def _replicated_fact(one: Resource, deduced: Facts, name: str) -> tuple[str, ...
     return deduced(name) or (tuple(one.all_values(section, key)) if key else ())
 
 
-_INFINITY = float("inf")
-
-
 def simulated_services(setup: Setup) -> Iterator[Thing]:
     """Yield the simulated properties of each service, such as whether it starts on any node."""
     cib, seen = setup.pacemaker, setup.simulated
     # Agents such as ping set node attributes at run time, which a simulation does not know.
-    given, parts = [name for name, score in placed_by_agents(cib) if score == -_INFINITY], cib.ties.members
+    given, parts = [name for name, score in placed_by_agents(cib) if score == -math.inf], cib.ties.members
     unknown = {mate.id for name in given for one in parts(name) for mate in parts(one.group or one.id)}
     stopped = [one for one in cib.services if one.meta.get("target-role") == "Stopped"]
     unknown |= {one.id for base in stopped for one in cib.services if one is base or cib.ties.starts_after(one, base)}
@@ -203,8 +201,8 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
         shared = shared or is_true(cib.clones.get(one.clone, {}).get("globally-unique", "false"))
         hashed = shared or one.values.get("clusterip_hash") or re.match("lo|dummy", one.values.get("nic", ""))
         names = {one.id, one.group, one.clone} - {""}
-        apart = [{name for name, _ in tie.resources} for tie in cib.colocations if tie.score == -_INFINITY]
-        avoids = any(tie.score == -_INFINITY and tie.resources[0][0] in names for tie in cib.colocations)
+        apart = [{name for name, _ in tie.resources} for tie in cib.colocations if tie.score == -math.inf]
+        avoids = any(tie.score == -math.inf and tie.resources[0][0] in names for tie in cib.colocations)
         deduced = {
             "is started": "" if nodes else "nowhere",
             "the action": "promoted" if role and seen.steady.nodes_of(one.id) else "started",

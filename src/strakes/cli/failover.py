@@ -40,7 +40,6 @@ from strakes.model.recovery_clients import Timing
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome
 
-
 Moments = Annotated[bool, option("Print every event with its time.", default=False)]
 
 

@@ -288,12 +288,9 @@ def _say_size(scale: Scale) -> str:
 
 def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, Any]:
     """Return the answers as JSON values. Rates are in B/s or per second, times in seconds."""
-    counts, listed = _counts(answers), [asdict(answer) for answer in answers]
+    counts = {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in VERDICTS}
+    listed = [asdict(answer) for answer in answers]
     return {"schema": 1, "title": title, "run": run, "counts": counts, "answers": listed}
-
-
-def _counts(answers: Sequence[Answer]) -> dict[str, int]:
-    return {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in VERDICTS}
 
 
 def render(document: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:

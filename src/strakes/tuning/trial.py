@@ -152,11 +152,6 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
     return SearchSpace(factors, only=stored.points), scale
 
 
-def not_tried_of(run: Run) -> tuple[str, ...]:
-    """Return a text for each setting that could not be tried, with the reason."""
-    return tuple(text for event in run.events_of(SpaceSearched) for text in event.not_tried)
-
-
 def confirmation_of(run: Run) -> Confirmation | None:
     """Return the planned final comparison with the default, or None if the search ended before planning it."""
     return next((Confirmation(tuple(e.best.values()), e.runs) for e in run.events_of(ConfirmationBegun)), None)

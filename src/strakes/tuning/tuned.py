@@ -12,13 +12,13 @@ from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import CellEstimate, Figure, Finding, Headline, Point, Portrait, RunWarning, Series
 from strakes.model.results import Measured, Observation, Results
 from strakes.model.setting_text import level_of
+from strakes.runs.records import SpaceSearched
 from strakes.runs.run import Run
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, grade
 from strakes.stats.interval import median, median_interval
 from strakes.survey.analysis_warnings import load_before, memory_warnings, unread_servers
 from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
-from strakes.tuning.trial import not_tried_of
 from strakes.tuning.tune_offers import DIRECT, INTERFACE, URING_DIRECT
 from strakes.tuning.tune_plans import phase_name
 from strakes.tuning.tune_words import named, typed
@@ -160,7 +160,7 @@ def _answers(confirmed: Sequence[CellEstimate], changes: str) -> tuple[Answer, .
 
 def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
     warnings = []
-    if not_tried := not_tried_of(outcome.run):
+    if not_tried := [text for event in outcome.run.events_of(SpaceSearched) for text in event.not_tried]:
         remedy = "See the available settings: strakes target DIR and strakes doctor"
         warnings.append(RunWarning("not-tried", "; ".join(not_tried), remedy))
     if (interface := outcome.app.interface) != "posix":

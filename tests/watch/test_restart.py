@@ -80,16 +80,6 @@ def test_the_page_does_not_call_an_event_ongoing_after_the_watch_ended(tmp_path:
     assert "Nothing was recorded" in render_watch_page(ring, 5000.0, 9000.0, ())
 
 
-def test_a_watch_without_a_probe_reports_how_long_it_did_not_run(tmp_path: Path) -> None:
-    clock, told = Clock(), list[WatchEvent]()
-    source = Scripted({second: CounterReading("script", second, full={"t": 0.1}) for second in range(1000, 9000)})
-    for pause_s in (3600, 0):
-        live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), probe=False, say=told.append, clock=clock)
-        steps(live, clock, clock.now_s + 200)
-        clock.now_s += pause_s
-    assert [event.text for event in told] == ["nothing was recorded in the 1 h before this watch began"]
-
-
 @pytest.mark.parametrize(("began_s", "ended_s"), [(1150, 1180), (1050, 1090), (1020, 1400)])
 @pytest.mark.parametrize("again_s", [1185, 1500])
 def test_an_outage_during_which_the_watch_was_killed_is_reported_once(

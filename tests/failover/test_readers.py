@@ -113,6 +113,8 @@ def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
     assert ticket["rsc-role"] == "Promoted" and ticket["loss-policy"] == "fence"
     assert [(one.values["pcmk_host_list"], one.values["ip"][-1]) for one in setup.devices] == [("na", "a"), ("nb", "b")]
     assert setup.pacemaker.properties == {"have-watchdog": "true", "p_1": "x", "p_2": "x"}
+    (tmp_path / "make.pcs.sh").write_text("# pcs cluster setup c nx ny\n\n# pcs property set x=1\n")
+    assert read_plan(tmp_path).node_names == ("nx", "ny")
 
 
 def test_pcs_commands_may_add_a_quorum_device_watchdogs_and_agents_that_are_not_known(tmp_path: Path) -> None:

@@ -313,6 +313,9 @@ def _sources(paths: Iterable[Path], known: Mapping[str, str]) -> tuple[dict[str,
         if path.is_file() and path.stat().st_size <= _MOST_BYTES:
             text = read_below(path.parent, path.name, _MOST_BYTES).decode(errors="replace")
             text = PROMPT.sub("", text)
+            # Manuals print the prompt of root before each command.
+            if all(line.startswith(("# pcs ", "# crm ")) for line in text.splitlines() if line.strip()):
+                text = text.replace("\n# ", "\n").removeprefix("# ")
             if (place := place_of_source(path.name, text)) and place not in known:
                 names.setdefault(place, []).append(path.name)
                 texts[place] = f"{texts[place]}\n{text}" if place in SCRIPTS and place in texts else text

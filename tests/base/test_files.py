@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mounts import tmpfs_mounted
-from strakes.base.errors import BadInputError
-from strakes.base.files import read_below, read_whole, write_below, write_whole
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import default_root, read_below, read_whole, write_below, write_whole
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant what is somebody else's")
@@ -187,3 +187,9 @@ def test_a_link_to_a_directory_is_not_a_file_below_it(tmp_path: Path, target: st
     (tmp_path / "link").symlink_to(target)
     with pytest.raises(BadInputError):
         read_below(tmp_path, "link", 100)
+
+
+def test_a_store_in_the_home_of_an_unknown_user_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_STORE", "~no-such-user/x")
+    with pytest.raises(EnvironmentLacksError, match="the store is unknown"):
+        default_root()

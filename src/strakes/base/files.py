@@ -42,12 +42,12 @@ class PlantedFileError(PermissionError):
 
 def default_root() -> Path:
     """Return the directory of the store: $STRAKES_STORE, $XDG_DATA_HOME/strakes or ~/.local/share/strakes."""
-    if chosen := os.environ.get("STRAKES_STORE"):
-        return Path(chosen).expanduser().absolute()
-    data_home = os.environ.get("XDG_DATA_HOME", "")
-    if os.path.isabs(data_home):  # XDG: ignore relative paths.
+    chosen, data_home = os.environ.get("STRAKES_STORE"), os.environ.get("XDG_DATA_HOME", "")
+    if not chosen and os.path.isabs(data_home):  # XDG: ignore relative paths.
         return Path(data_home) / "strakes"
     try:
+        if chosen:
+            return Path(chosen).expanduser().absolute()
         return Path.home() / ".local" / "share" / "strakes"
     except RuntimeError as error:
         remedy = "Set STRAKES_STORE to a directory."
@@ -75,7 +75,7 @@ def owner_of(descriptor: int) -> int:
     device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
     about = (ctypes.c_long * 32)()  # at least sizeof(struct statfs), with f_type first (statfs(2))
 
-    # Only root can mount a block device (fusermount3(1)). If fstatfs() fails, assume that a FUSE server refused it.
+    # A FUSE server may refuse fstatfs(): its failure means FUSE. Only root can mount block devices (fusermount3(1)).
     known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
     if known and about[0] != _FUSE:
         return status.st_uid

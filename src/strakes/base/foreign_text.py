@@ -188,7 +188,7 @@ def _without_logins(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
-    # An @ after the apparent host means that the password contains @ or a slash, and the host is unknown.
+    # If an @ follows the host of a URL, the password contains @ or a slash, and the host is unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
 
 

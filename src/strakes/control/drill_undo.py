@@ -45,7 +45,7 @@ class Undo(ABC):
 
     @abstractmethod
     def do(self, ask: Runner = run_unmarked) -> str:
-        """Undo the fault. Return a text about the parts of the action that were not necessary, or "".
+        """Undo the fault. Return a text about the steps of the undoing that were not necessary, or "".
 
         Raises StrakesError if the fault could not be undone.
         """

@@ -227,7 +227,7 @@ class KnobJournal:
             if isinstance(error, DamagedJournalError):
                 raise error
         for state in states:
-            # A setting that ``strakes knobs set`` has changed may be changed again, unless it is just being restored.
+            # A setting that ``strakes knobs set`` has changed may be changed again, unless a process restores it now.
             if state.path == self.path or (state.held and not _is_locked(state.path)):
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):

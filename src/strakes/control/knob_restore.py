@@ -79,7 +79,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 def lost(root: Path) -> list[KnobRecord]:
     """Return the records of changed settings whose journal is lost."""
-    # While a record exists, its change is open in a journal. Read the records twice, because changes begin and end.
+    # While a record exists, its change is open in a journal. Read the records before and after the journals, because a
+    # change may begin or end meanwhile.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in records(root)[0] if record in found and record.place.key not in known]

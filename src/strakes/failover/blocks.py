@@ -28,7 +28,6 @@ class Block:
     blocks: list[Block] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        """Return whether the section has any content."""
         return bool(self.settings or self.blocks)
 
     def get(self, key: str, default: str = "") -> str:

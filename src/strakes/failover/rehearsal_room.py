@@ -101,7 +101,7 @@ class RoomPart:
 
     @property
     def order(self) -> int:
-        """Return the rank of the part in a pair of failures. The part with the lower rank fails first."""
+        """Return the order of a component in a pair of failures. The component with the lower number fails first."""
         return list(read_table("options/failures")).index(self.kind)
 
 
@@ -189,7 +189,7 @@ class Room:
         return sorted(islands, key=len, reverse=True)
 
     def replicates(self, one: str, other: str) -> bool:
-        """Return whether a network for DRBD connects two nodes. In a plan, DRBD 9 also uses heartbeat networks."""
+        """Return whether a network for DRBD connects two nodes. Our plans let DRBD 9 also use heartbeat networks."""
         also = bool(self.cluster.name) and self.cluster.drbd == "9"
         paths = [path.name for path in self.cluster.networks if path.replication or (also and path.heartbeat)]
         return any(self.on_network(one, path) and self.on_network(other, path) for path in paths)

@@ -1,4 +1,4 @@
-"""Rules about storage and network dependencies between resources."""
+"""Rules about resources that depend on storage or on a network."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def never_together(cib: Cib, *resources: str) -> bool:
         ends = [name for name, _ in tie.resources]
         if tie.score == -math.inf and all(any(end in own for end in ends) for own in names):
             return True
-    # Node attributes are unknown. Rules that test one for different values are assumed to keep resources apart.
+    # Values of node attributes are unknown. Assume that rules for different values keep resources apart.
     sites = list[set[tuple[str, ...]]]()
     for own in names:
         places = [one for one in cib.root.iter("rsc_location") if one.get("rsc") in own]
@@ -239,7 +239,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
     """Find exports and pool imports that use the cluster's storage without Pacemaker."""
     owned = possessions_of(setup)
     agents = {one.agent for one in setup.services}
-    # Without resources exportfs, an NFS server of the cluster exports what the files list.
+    # If the cluster has no exportfs resources, its NFS server exports the directories in /etc/exports.
     own = "exportfs" in agents or not agents & {"nfsserver", "nfs-server", "nfs-kernel-server"}
     for file in (name for name in setup.texts if own and name.startswith("etc/exports")):
         for line in setup.bare(file).splitlines():

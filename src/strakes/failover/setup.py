@@ -75,7 +75,7 @@ _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/ha
 # Further files to recognise by their content. The last one is in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
-_MOST_DIGITS = 100  # Maximum number of digits. Converting a long number takes quadratic time.
+_MOST_DIGITS = 100  # Maximum number of digits of a number. Converting a long one takes quadratic time.
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
 _STATES = (
@@ -187,7 +187,7 @@ class Setup:
 
     @cached_property
     def units(self) -> dict[str, str]:
-        """Return path below /etc/systemd/system -> content."""
+        """Return the unit files of systemd: path below /etc/systemd/system -> content."""
         head = "etc/systemd/system/"
         return {name.removeprefix(head): text for name, text in self.texts.items() if name.startswith(head)}
 
@@ -313,8 +313,7 @@ def _sources(paths: Iterable[Path], known: Mapping[str, str]) -> tuple[dict[str,
         if path.is_file() and path.stat().st_size <= _MOST_BYTES:
             text = read_below(path.parent, path.name, _MOST_BYTES).decode(errors="replace")
             text = PROMPT.sub("", text)
-            # Manuals print the prompt of root before each command.
-            if all(line.startswith(("# pcs ", "# crm ")) for line in text.splitlines() if line.strip()):
+            if all(line[:6] in ("", "# pcs ", "# crm ") for line in text.splitlines()):  # Manuals print root's prompt.
                 text = text.replace("\n# ", "\n").removeprefix("# ")
             if (place := place_of_source(path.name, text)) and place not in known:
                 names.setdefault(place, []).append(path.name)

@@ -141,7 +141,7 @@ def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return each client's outage, without an end if its records end at the fault. ``moments``: other events."""
+    """Return each client's outage. It has no end if no record is later than the fault. ``moments``: other events."""
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
     ends = {client: max((one.ended_s for one in _done(own)), default=fault_s) for client, own in clients.items()}

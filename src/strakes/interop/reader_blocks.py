@@ -49,11 +49,11 @@ class Block:
         return "\n".join(self.lines)
 
     def unread(self, why: str) -> Unread:
-        """Return this block as an unread result with a reason."""
+        """Return an entry for the list of unread results: the place of this block, and the reason."""
         return Unread(self.first, self.first + len(self.lines) - 1, why)
 
     def line_unread(self, index: int, why: str) -> Unread:
-        """Return the line at this index of the block as an unread result with a reason."""
+        """Return an entry for the list of unread results: the line at this index of the block, and the reason."""
         return Unread(self.first + index, self.first + index, why)
 
     def parts(self, opens: Callable[[str], object]) -> tuple[Block, list[Block]]:

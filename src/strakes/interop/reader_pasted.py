@@ -71,7 +71,7 @@ def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterat
 
 
 def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
-    """Yield patterns of line prefixes that the first line of a result shares with the lines below."""
+    """Yield a pattern for each prefix (such as a time stamp) with which all lines of a result begin."""
     begins = [pattern.pattern for tool in tools for pattern in (tool.opens, tool.table) if pattern]
     opening = re.compile(rf"(.{{1,{_LONGEST_PREFIX}}}?)(?:{'|'.join([*begins, '{ *$'])})")
     found = [(index, match[1]) for index, line in enumerate(lines) if (match := opening.match(line))]

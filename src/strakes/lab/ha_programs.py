@@ -124,7 +124,7 @@ def receive(address: str, file: str) -> None:
             self.end_headers()
 
         def log_message(self, *words: object) -> None:
-            """Do not log requests to standard error, because the file contains all alerts."""
+            """Log no requests to standard error, because each alert is written to a file."""
 
     Server((address, ALERT_PORT), Receiver).serve_forever()
 

@@ -14,7 +14,8 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
-# Replication in S2 (Zeng et al., 2021). _SAID_MB_PER_S is from the text, MEASURED_S (files -> seconds) from the table.
+# Time to replicate files in study S2 (Zeng et al., 2021).
+# _SAID_MB_PER_S is from the text, MEASURED_S (files -> seconds) from the table.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0

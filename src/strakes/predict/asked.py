@@ -133,7 +133,7 @@ def _capacity(key: str, value: Any) -> float:
     if capacity > _MOST_CAPACITY:
         raise BadInputError(f"{value!r} is too large", remedy="Give the capacity of one component.")
     if capacity <= 0:
-        raise BadInputError(f"not above zero: {value!r}", remedy="Leave out components without a limit.")
+        raise BadInputError(f"not above zero: {value!r}", remedy="If a component has no limit, leave it out.")
     return capacity
 
 

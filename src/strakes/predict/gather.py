@@ -1,4 +1,4 @@
-"""Collect the figures (measured quantities) of stored runs. A level is a measurement at one scale."""
+"""Collect the measured quantities of stored runs at each scale, such as each number of clients."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from strakes.report.sections import VERDICTS
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the guide as Markdown. ``layouts``: title and text of each setting that users can copy."""
+    """Return the guide as Markdown. ``layouts``: title and text of each layout, ready to paste."""
     answers, standing = answer_lines(portrait), headlines_of(portrait)
     cells = {cell.id: cell for cell in portrait.cells}
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]

@@ -43,7 +43,7 @@ _DRIFT = 0.4
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 # Maximum assumed autocorrelation. 0.985 doubles the variance of the simulated noise.
 _LARGEST_AUTOCORRELATION = 0.97
-# Maximum expected number of false alarms in a simulated series. With 8, 0.03% of the series have none.
+# Maximum expected number of false alarms in a simulated series. With a maximum of 8, 0.03% of the series have no alarm.
 # The Gumbel distribution is fitted to 200 series and does not describe such rare ones.
 _MOST_EXPECTED = 8.0
 # Mean of the standard Gumbel distribution (Gumbel 1958), and standard deviation assumed for a constant series.

@@ -26,7 +26,7 @@ _FEWEST_BATCHES = 8
 # half this number. Double this number changes their width by at most 6%.
 _PARTS = 4
 
-# Function from the confidence of an interval to the ratio of two settings with this interval.
+# Function that returns the ratio of the rates of two settings, with an interval of the given confidence.
 RatioAt = Callable[[float], Estimate]
 
 

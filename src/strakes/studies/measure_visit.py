@@ -25,7 +25,7 @@ from strakes.targets.target import Target, capture
 from strakes.targets.workspace import Workspace, sweep
 
 INTERRUPTED = "interrupted"
-# Maximum number of attempts for a trial that fail-overs interrupt. The time until the run gives up is proportional.
+# Maximum number of attempts if fail-overs interrupt a trial. Twice the number doubles the time until the run gives up.
 MOST_INTERRUPTED = 3
 _CONTRADICTION = "the request breaks the contract"
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"

@@ -26,7 +26,7 @@ class Request:
     fingerprint. ``against``: second file system, measured alternately. ``beside``: further directories, to which ranks
     are assigned round-robin. ``like``: run whose plans are reused. ``files``, ``data_per_rank``, ``phase_s``: requested
     files, bytes and seconds of a phase (None: strakes chooses). ``libcephfs``: metadata operations bypass the mount.
-    ``visit``: runs a trial in studies that interrupt the service. ``neighbour_s``: maximum 99th percentile of other
+    ``visit``: function that runs a trial of a drill. ``neighbour_s``: maximum 99th percentile of other
     users' latencies. ``whole_budget_s``: the user's budget, if this run gets only a part of it.
     """
 

@@ -100,7 +100,7 @@ class Ring:
             raise self._unwritable(error) from error
 
     def _take_lock(self) -> None:
-        # Some file systems have no locks. Lock a file that only its owner can open: anybody could lock a directory.
+        # Lock a file that only its owner can open: anybody could lock a directory. Ignore file systems without locks.
         with suppress(OSError):
             self._lock = open_kept(self.directory / _LOCK, os.O_RDWR | os.O_CREAT)
             try:

@@ -67,7 +67,7 @@ class LustreSource:
     _jobs_s: float = 0.0
 
     def read(self, time_s: float) -> CounterReading:
-        """Read all Lustre parameters in one call of lctl, but large job statistics less often."""
+        """Read all Lustre parameters by one call of lctl. Large job statistics are not read in every call."""
         before_s = _spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
         wanted = [parameter for parameter in self.parameters if jobs or not parameter.endswith(_JOBS)]

@@ -79,7 +79,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     file = tmp_path / "result.txt"
     file.write_text(re.sub("(?m)^(Command line *: ).*", r"\1ior -a POSIX; rm -rf ~ $(id) `id` -o =cmd()", text))
     store = Store()
-    keep(file, read_file(file), store, "=cmd()" + EVIL)
+    list(keep(file, read_file(file), store, "=cmd()" + EVIL))
     return store
 
 

@@ -160,7 +160,7 @@ class CibBuilder:
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])
 
-    def rename(self, member: str, name: str) -> None:
+    def change_id(self, member: str, name: str) -> None:
         """Replace the name of a resource in all constraints."""
         for element in self._sections["constraints"].iter():
             for key in ("rsc", "with-rsc", "first", "then", "id" if element.tag == "resource_ref" else "rsc"):

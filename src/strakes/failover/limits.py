@@ -13,6 +13,8 @@ from strakes.base.interrupts import ended_after
 # Maximum number of resources or nodes, and of constraints between two resources. Rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
 MOST_DEPTH = 100  # Maximum depth of nested elements. At 800, rules exceed Python's default of 1,000 stack frames.
+# Maximum number of attributes of an element. crm_simulate takes 0.3 s for 8,192 attributes, and 2.4 s for 16,384.
+_MOST_ATTRIBUTES = 256
 # Maximum numbers of resources, constraints and XML elements for simulations. A check may need 40 simulations.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
 # Maximum number of copies in clones and bundles. With three times the number, a simulation takes seconds.
@@ -29,6 +31,8 @@ def too_much(cib: Xml.Element) -> str:
         level = [child for element in level for child in element]
     if level:
         return f"its elements are nested more than {MOST_DEPTH} deep"
+    if any(len(each.attrib) > _MOST_ATTRIBUTES for each in cib.iter()):
+        return f"an element has more than {_MOST_ATTRIBUTES} attributes"
     return _more_than(cib, MOST_RESOURCES, _MOST_PAIRS)
 
 

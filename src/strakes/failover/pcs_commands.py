@@ -128,7 +128,7 @@ def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, s
     if promotable and element is not None and element.find(f"./operations/op[@description='{_ASSUMED}']") is not None:
         builder.operation(element, "monitor", {"interval": "59s", "role": "Promoted", "description": _ASSUMED})
     builder.clone(name, member, meta, promotable=promotable)
-    builder.rename(member, name)
+    builder.change_id(member, name)
 
 
 def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:

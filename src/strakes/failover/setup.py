@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import read_below, real_path
@@ -355,7 +355,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     nodes_assumed = bool(built and built[1].nodes_assumed)
     if cib and (empty := re.search(r"<nodes\s*(/>|>\s*</nodes>)", cib)):
         names, nodes_assumed = named_nodes(cib, texts)
-        nodes = "".join(f"<node id={quoteattr(name)} uname={quoteattr(name)}/>" for name in names)
+        nodes = "".join(f'<node id="{name}" uname="{name}"/>' for name in map(escape, names))
         cib = cib.replace(empty[0], f"<nodes>{nodes}</nodes>")
     if built:
         cib_file, cib = str(root / built[0]), built[1].text

@@ -84,7 +84,7 @@ def test_a_recorded_drill_is_one_outage_with_bounds_that_hold(
     assert len(begins) <= 1 and {event.key for event in events} == {end.key}
     assert end.kind == "outage" and end.subject == MDT and end.ended_s is not None
     assert end.low is not None and end.high is not None
-    # A client cannot tell the recovery from the outage before it.
+    # A client cannot distinguish the recovery from the outage before it.
     assert end.low <= unserved[1] - unserved[0] and end.high >= unmounted[1] - unmounted[0]
     assert end.high - end.low <= 65 and end.low > 0
     assert unserved[0] - 15 <= end.began_s <= unserved[0] + 12

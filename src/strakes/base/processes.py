@@ -222,7 +222,7 @@ def kernel_waits(pid: int) -> dict[int, int]:
 
 
 def wait_in_words(pid: int, thread: int) -> str:
-    """Return a text with the program of a process, and the kernel function in which a thread waits."""
+    """Return a text that names a process's program, and the kernel function where a thread waits."""
     program = _proc_text(str(pid), "comm").strip() or "unknown"
     function = _proc_text(f"{pid}/task/{thread}", "wchan").strip()
     told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not name the call"

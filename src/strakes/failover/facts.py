@@ -83,7 +83,7 @@ class Certain(str):
 
 
 def graded(sure: object, text: str) -> str:
-    """Return the text of a place of a mistake. Its severity is that of the rule or, unless ``sure``, a warning."""
+    """Return the text of a place of a mistake. It has the severity of the rule or, unless ``sure``, is a warning."""
     return text if sure else Doubtful(text)
 
 

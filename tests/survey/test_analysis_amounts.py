@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan import Phase, Plan
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.transfer_size import TransferSize
-from strakes.survey.analysis_amounts import amount_warnings, amounts_of, bursts
+from strakes.survey.analysis_amounts import amount_warnings, amounts_of, too_short
+from strakes.survey.analysis_answers import answers_of
+from strakes.survey.analysis_collect import longer_work
 from strakes.survey.analysis_scope import scope_of
-from studies.world import measured
+from strakes.survey.pilot import LONGER
+from studies.world import cells_of, measured, results_of, stored, visits_of
 
 
 def rates(creates: float, stats: float, data: float) -> Any:
@@ -62,11 +66,39 @@ def test_phases_too_short_for_a_steady_state_are_flagged(data: float, short: boo
     assert ("short-phases" in found) == short
 
 
+@pytest.mark.parametrize(("times", "burst"), [(9.7, True), (1.7, False)])
+def test_answers_about_rates_that_do_not_last_are_undecided(times: float, burst: bool) -> None:
+    def rate(phase: Phase, ranks: int) -> float:
+        return 1000.0 * MIB * ranks * (phase.transfer_bytes**0.3 if isinstance(phase, TransferPhase) else 1)
+
+    study = TransferSize()
+    cells = cells_of(study)
+    visits = visits_of(cells, rate, 12, 0.01)
+    long = [{**visits[-1], "visit": len(visits), "purpose": "pilot", "cell": LONGER + visits[-1]["cell"]}]
+    long[0]["samples"] = [
+        {**one, "bytes_per_s": one["bytes_per_s"] / times, "elapsed_s": 1.0} for one in long[0]["samples"]
+    ]
+    plain = results_of(cells, visits)
+    found = longer_work(cells, stored([*visits, *long]), plain)
+    assert {name: ratio for name, (ratio, _) in found.items()} == pytest.approx(
+        {"write": times, "read": times}, rel=0.05
+    )
+    results = replace(plain, facts={**plain.facts, "longer": found})
+    grades = {answer.grade for answer in answers_of(study.questions(results), results)}
+    assert (grades == {"undecided"}) == burst
+    assert ("burst" in codes(results)) == burst
+
+
+def test_a_sustained_rate_is_not_called_short() -> None:
+    results = measured(TransferSize(), rates(1, 1, 1000.0), facts={"longer": {"write": (1.1, 0.6), "read": (1.1, 0.4)}})
+    assert {name.rpartition(":")[2] for name in too_short(results)} == {"read"}
+
+
 def test_stats_answered_from_memory_are_not_reported_as_bursts() -> None:
     results = measured(MetadataOps(), rates(5_000.0, 1_249_034.0, 1.0), facts={"remote": False, "file_system": "any"})
     remembered = codes(results)["names-from-memory"]
     assert remembered
-    assert not set(remembered) & set(bursts(results))
+    assert not set(remembered) & set(too_short(results))
 
 
 @pytest.mark.parametrize(

@@ -120,12 +120,16 @@ def _others(answer: Answer, options: Sequence[str]) -> str:
     clear = [one for one in answer.others if (one.grade != "undecided" if graded else not one.low <= 1 <= one.high)]
     texts = [gettext(", ").join(_compared(one, answer.chosen) for one in clear)]
     position = options.index(answer.chosen)
-    unclear = {one.option for one in answer.others} - {one.option for one in clear}
-    for message, part in (
-        ("{options}: not clearly slower", options[:position]),
-        ("{options}: not clearly faster", options[position:]),
+    unclear = {one.option: one.ratio for one in answer.others if one not in clear}
+    before, after = (
+        [option for option in part if option in unclear] for part in (options[:position], options[position:])
+    )
+    for message, rest in (
+        ("{options}: not clearly slower", before),
+        ("{options}: not clearly faster", [option for option in after if unclear[option] < 1]),
+        ("{options}: not faster", [option for option in after if unclear[option] >= 1]),
     ):
-        if rest := [option for option in part if option in unclear]:
+        if rest:
             texts.append(gettext(message, options=gettext(", ").join(rest)))
     return gettext("; ").join(texts)
 

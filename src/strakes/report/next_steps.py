@@ -13,7 +13,8 @@ from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
 # Default budget in seconds, enough for all settings of a survey on one node.
 _ALL_CELLS_S = 120.0
-_PHASE_S = 1.0  # Suggested length of a phase in seconds: twice the maximum of a burst.
+# Suggested length of a phase in seconds: twice the minimum for a sustained rate, or ten times if rates are of a burst.
+_PHASE_S, _PHASE_AFTER_BURST_S = 1.0, 5.0
 _REPLACED = {"--budget", "--phase", "--like", "--json", "--html"}  # Options that the next command does not repeat.
 
 
@@ -44,9 +45,11 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         count = max(1, round(POWER * len(fitting)))
         shown.append(gettext("to decide about {count} of {open} open answers", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
-        budgets_s.append(budget_s + _PHASE_S * portrait.run.get("begun_together", {}).get("phases", 0))
+        burst = any(warning.code == "burst" for warning in portrait.warnings)
+        phase_s = _PHASE_AFTER_BURST_S if burst else _PHASE_S
+        budgets_s.append(budget_s + phase_s * portrait.run.get("begun_together", {}).get("phases", 0))
         shown.append(gettext("to show sustained rates"))
-        phase = f" --phase {typed_seconds(_PHASE_S)}"
+        phase = f" --phase {typed_seconds(phase_s)}"
     if any("--budget" in cell.reason for cell in portrait.skipped):
         budgets_s.append(max(2 * budget_s, _ALL_CELLS_S))
         shown.append(gettext("to measure the cells that the budget left out"))

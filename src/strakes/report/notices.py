@@ -13,7 +13,7 @@ from strakes.report.tables import shared_and_varying
 # Codes of warnings that affect all values. Reports show them before the answers, the first one before everything else.
 FIRST = (
     *("background-load", "other-measurement", "memory-file-system", "cache-below", "service-interrupted"),
-    *("servers-not-well", "held-back", "counters-unread"),
+    *("servers-not-well", "held-back", "counters-unread", "burst"),
 )
 
 

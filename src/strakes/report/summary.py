@@ -101,7 +101,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     what = [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)]
     yield (("strakes  ", "bold"), (wrap(title_of(portrait), width - 9, 1)[0], "bold cyan"))
     yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
-    yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
+    yield from _plain(*wrap(portrait.scope, width))
     if sides := sides_of(portrait):
         yield from _plain(*wrap(sides, width))
     if several := taken_in_turn(portrait):

@@ -11,6 +11,7 @@ from strakes.base.language import gettext
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
     "begun-apart": "Some ranks started late, which lowers rates",
+    "burst": "Some rates are those of a burst",
     "cache-below": "Reads: the device is a file, and memory below it may have answered",
     "cache-suspect": "Reads: a cache answered, at least in part",
     "cache-unseen": "Reads: the client's own cache may have answered",

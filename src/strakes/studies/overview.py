@@ -60,6 +60,7 @@ class Overview(Study):
     question = "Which request size, how many processes, which files and directories are fastest here?"
     source = "strakes"
     in_survey = True
+    measured_longer = (f"overview/{_USUAL}", "overview/own-directories")
 
     def cells(self, context: Context) -> Cells:
         return [*self._data(context), *self._names(context), *self._stripes(context)]
@@ -164,7 +165,6 @@ class Overview(Study):
         equal = gettext("{first} and {second} are equally fast", first=of_io[0][0], second=of_io[1][0])
         of_files = [(gettext("one per process"), own), (gettext("shared"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
-        one_size = gettext("O_DIRECT was measured only with {size} requests", size=largest)
         asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
             ("direct", of_io, equal),
@@ -183,7 +183,6 @@ class Overview(Study):
                 options,
                 ordered=not alike,
                 alike=alike,
-                remark=one_size if name == "direct" else "",
             )
         ]
 

@@ -13,10 +13,13 @@ from strakes.model.results import Measured, Results
 from strakes.model.sample import Sample
 from strakes.stats.interval import median
 from strakes.studies.compose import from_memory
+from strakes.survey.analysis_answers import bursts
 from strakes.survey.analysis_warning_texts import warning
 
 # Seconds. Shorter phases are bursts that end before write-back, servers or devices reach a steady state.
 _BURST_S = 0.5
+# A rate is sustained if four times the work lasts at least that long, and is slower by at most this multiple.
+_SUSTAINED_TIMES = 1.25
 # Minimum data as a multiple of a server's memory, so that a server's cache holds at most 50 % of the data.
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
@@ -42,15 +45,18 @@ def amounts_of(results: Results) -> str:
     return gettext(", ").join(parts)
 
 
-def bursts(results: Results) -> dict[str, float]:
+def too_short(results: Results) -> dict[str, float]:
     """Return the median seconds of measurements whose phases are too short for a sustained rate.
 
-    Measurements of this node's page cache are left out.
+    Measurements of this node's page cache, and operations whose rate also lasts with more work, are left out.
     """
+    longer = results.facts.get("longer", {}).items()
+    sustained = {name for name, (times, long_s) in longer if times <= _SUSTAINED_TIMES and long_s >= _BURST_S}
     lengths = {
         cell.id: median([sample.elapsed_s for sample in samples])
         for cell in results.measured
         if not cell.is_side and not from_memory(cell, results.facts) and (samples := _samples(cell))
+        if cell.settings.get("operation") not in sustained
     }
     return {name: seconds for name, seconds in lengths.items() if seconds < _BURST_S}
 
@@ -58,7 +64,7 @@ def bursts(results: Results) -> dict[str, float]:
 def amount_warnings(results: Results) -> list[RunWarning]:
     """Return warnings on short phases, on data that fit into servers' memory, and on names read from a cache."""
     facts = results.facts
-    return [*_cached_names(results), *_short(results), *_fits_memory(results, facts)]
+    return [*_cached_names(results), *_bursts(results), *_short(results), *_fits_memory(results, facts)]
 
 
 def _samples(cell: Measured) -> list[Sample]:
@@ -78,8 +84,20 @@ def _cached_names(results: Results) -> list[RunWarning]:
     return [warning("names-from-memory", [cell.id for cell in cells], operation=operation)]
 
 
+def _bursts(results: Results) -> list[RunWarning]:
+    found = bursts(results.facts)
+    if not found:
+        return []
+    cells = [cell.id for cell in results.measured if cell.settings.get("operation") in found]
+    parts = (
+        gettext("{times} times slower ({operation})", times=f"{times:.2g}", operation=gettext(operation))
+        for operation, times in found.items()
+    )
+    return [warning("burst", cells, slower=gettext(", ").join(parts))]
+
+
 def _short(results: Results) -> list[RunWarning]:
-    short = bursts(results)
+    short = too_short(results)
     if not short:
         return []
     figures = sum(not cell.is_side and bool(_samples(cell)) for cell in results.measured)

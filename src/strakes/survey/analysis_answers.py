@@ -22,6 +22,9 @@ from strakes.survey.analysis_held_back import held_back
 # Minimum share of processor time used by other programs that causes a warning and a correction of the answers.
 BUSY_CPU_SHARE = 0.25
 
+# A rate is that of a burst if it is more than this multiple of the rate with four times the work. The largest multiple
+# on systems without credits was 1.7 (reads on CephFS). On two systems with credits, it was 4 to 9.7.
+_BURST_TIMES = 2.0
 _CACHED = "from this client's cache"
 _CREATING = ("file-create", "dir-create", "accumulate", "transactions")
 _MORE_BLOCKS = "more blocks: give a larger --budget"
@@ -120,7 +123,7 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 
 
 def _agreeing(question: Question, answer: grades.Answer, results: Results) -> grades.Answer:
-    """Return the answer, with the grade "undecided" where rates that are computed in another way disagree.
+    """Return the answer, undecided for rates of a burst, or where rates that are computed in another way disagree.
 
     Other way: phases that end at their time limit are extended until their slowest rank has done as much as the mean
     rank. On a busy machine, also: the rates are not corrected for the load by other programs.
@@ -134,12 +137,20 @@ def _agreeing(question: Question, answer: grades.Answer, results: Results) -> gr
         chosen, other = levels[answer.chosen], levels[versus.level]
         return sum(chosen[block] - other[block] for block in chosen.keys() & other.keys()) > 0
 
+    operations = {results.get(measure).settings.get("operation") for measure in question.measures}
+    burst = not operations.isdisjoint(bursts(results.facts))
+
     def agreeing(versus: Versus) -> Versus:
-        agreed = versus.grade == "alike" or all(gains(versus, levels) for levels in values)
+        agreed = not burst and (versus.grade == "alike" or all(gains(versus, levels) for levels in values))
         return versus if agreed else replace(versus, grade="undecided")
 
     versus = agreeing(answer.versus)
     return replace(answer, grade=versus.grade, versus=versus, others=tuple(map(agreeing, answer.others)))
+
+
+def bursts(facts: Mapping[str, Any]) -> dict[Any, float]:
+    """Return, by operation, how many times slower four times the work was done, if this shows a burst."""
+    return {name: times for name, (times, _) in facts.get("longer", {}).items() if times > _BURST_TIMES}
 
 
 def is_slowed_by_removals(cell: Measured, facts: Mapping[str, Any]) -> bool:

@@ -17,8 +17,8 @@ from strakes.stats.interval import median
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amounts_of
-from strakes.survey.analysis_answers import answers_of, is_slowed_by_removals, judged, questions_of
-from strakes.survey.analysis_collect import collect, fresh_rates
+from strakes.survey.analysis_answers import answers_of, bursts, is_slowed_by_removals, judged, questions_of
+from strakes.survey.analysis_collect import collect, fresh_rates, longer_work
 from strakes.survey.analysis_held_back import gave_way
 from strakes.survey.analysis_scope import scope_of
 from strakes.survey.analysis_servers import server_counts
@@ -44,7 +44,9 @@ def _results_of(run: Run) -> Results:
         facts["others_running"] = median([look.running for look in looks])
     for removal in run.events_of(PopulationRemoved)[:1]:
         facts["clean_up"] = {"files": removal.files, "elapsed_s": removal.elapsed_s}
-    return collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), facts)
+    results = collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), facts)
+    longer = longer_work(run.cells, run.visits, results)
+    return replace(results, facts={**facts, "longer": longer}) if longer else results
 
 
 def study_portrait(run: Run) -> Portrait:
@@ -103,8 +105,11 @@ def study_portrait(run: Run) -> Portrait:
 
 
 def _with_remark(line: Headline, cell: Measured, facts: Mapping[str, Any]) -> Headline:
-    label = gettext("{title}, just after removals", title=line.label)
-    return replace(line, label=label) if is_slowed_by_removals(cell, facts) else line
+    if is_slowed_by_removals(cell, facts):
+        return replace(line, label=gettext("{title}, just after removals", title=line.label))
+    if cell.settings.get("operation") in bursts(facts):
+        return replace(line, label=gettext("{title}, in a burst", title=line.label))
+    return line
 
 
 def _left_out(run: Run) -> str:

@@ -13,7 +13,9 @@ from strakes.model.results import Measured, Observation, Results
 from strakes.model.sample import Sample, sample_named
 from strakes.runs.records import Visit
 from strakes.stats.interval import figure_interval, median
+from strakes.studies.compose import from_memory, from_own_cache
 from strakes.survey.analysis_held_back import under_one_limit
+from strakes.survey.pilot import LONGER
 
 
 def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
@@ -111,6 +113,30 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     if work is None or not total_s or not all(seen.sample.is_measured for seen in observations):
         return None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
+
+
+# Minimum seconds of a longer measurement. In shorter phases, the start of the ranks lowers rates.
+_LONG_ENOUGH_S = 0.1
+
+
+def longer_work(cells: Sequence[Cell], visits: Sequence[Visit], results: Results) -> dict[str, tuple[float, float]]:
+    """Return, by operation, how many times slower four times the work was done, and in how many seconds.
+
+    Operations are left out if this takes less than 0.1 s, or if a cache of this node answered, which has its own warning.
+    """
+    longer = [replace(cell, key=f"{LONGER}{cell.key}") for cell in cells]
+    usual = {
+        f"{LONGER}{cell.id}": cell.estimate.median
+        for cell in results.measured
+        if cell.estimate and not from_memory(cell, results.facts)
+        if not (from_own_cache(cell, results.facts) and any(seen.servers for seen in cell.observations))
+    }
+    return {
+        str(cell.settings["operation"]): (usual[cell.id] / seen.value, seen.sample.elapsed_s)
+        for cell in collect(longer, visits, results.confidence, results.facts).measured
+        for seen in cell.observations[:1]
+        if cell.id in usual and cell.direction > 0 and seen.value and seen.sample.elapsed_s > _LONG_ENOUGH_S
+    }
 
 
 # Report the first file creation rate separately if it is more than twice the highest later rate.

@@ -49,6 +49,7 @@ TEXTS: Mapping[str, str] = {
     "memory since it created the files, not by the file system.",
     "short-phases": "{short} of {figures} values come from phases shorter than {limit} (the shortest: {shortest}). "
     "Such short phases show the start of the work, not a sustained rate.",
+    "burst": "Four times the work was {slower}: the usual amounts fit into a burst, and no setting is recommended.",
     "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
     "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
@@ -95,6 +96,7 @@ REMEDIES: Mapping[str, str] = {
     "about servers or devices; for those, see the rates of creating and removing files.",
     "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
     "--phase 1s. More files: --files 100000.",
+    "burst": "Longer phases show the rates that last.",
     "fits-servers-memory": "Move twice as much data as this node has memory: strakes study data-per-process DIR "
     "--data-per-rank {each}. If servers have more memory, give more data, and the budget that strakes then requests.",
     "other-measurement": "Run one measurement after the other. These figures show a system that another measurement "

@@ -21,9 +21,11 @@ from strakes.stats.interval import median
 from strakes.studies.study import Context, Pilot
 from strakes.survey.lacking import Absent, without_absent
 from strakes.survey.pilot import (
+    LONGER,
     NO_PILOT,
     beside_phases_s,
     faster,
+    longer,
     pilot_from_samples,
     pilot_plan,
     smallest_plan,
@@ -45,6 +47,8 @@ _PILOTS = 2
 _SMALLEST_PILOTS = 3
 # Cells whose trials check the chosen amounts: positions in the order of expected duration (0: shortest, 1: longest).
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
+# Maximum share of the budget that a measurement with several times the work is expected to take.
+_LONGER_SHARE = 0.1
 # Bytes and files to test whether anything could be measured with more space: 2^50, more than any run needs.
 _AMPLE = 1 << 50
 
@@ -129,7 +133,20 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     for skipped_cell in (*skipped, *lacking):
         session.writer.append_event(CellSkipped(skipped_cell.study, skipped_cell.settings, skipped_cell.reason))
     session.writer.write_cells(cells)
+    _measure_longer(session, cells, context)
     return cells, context.phase_s
+
+
+def _measure_longer(session: Session, cells: list[Cell], context: Context) -> None:
+    """Measure some cells once with several times the work, as far as space and budget allow."""
+    keys = {key for study in session.request.studies for key in study.measured_longer}
+    for cell in cells:
+        longer_cell = replace(cell, key=f"{LONGER}{cell.key}", plan=longer(cell.plan))
+        size, files = longer_cell.plan.bytes_on_target(), longer_cell.plan.inodes_on_target()
+        expected_s = visit_s(longer_cell, context.pilot, context.phase_s)
+        fits = size <= context.max_bytes and files <= context.max_items
+        if cell.key in keys and fits and expected_s <= _LONGER_SHARE * session.request.budget_s:
+            _piloted(session, longer_cell, expected_s)
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:

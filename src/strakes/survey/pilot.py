@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from strakes.base.units import KIB, MIB
 from strakes.model.phases import MetadataPhase, Stop, TransferPhase
-from strakes.model.plan import Plan
+from strakes.model.plan import Phase, Plan
 from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
@@ -19,7 +19,12 @@ _SLOWEST_CREATES_PER_S = 5.0
 _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
+# Work of a longer measurement as a multiple. A device with a credit for one usual phase is then found, because its rate
+# falls at least to 1 / (1 - 1/4) of the lasting rate. Time grows in proportion.
+_LONGER_TIMES = 4
 
+# Prefix of the keys of longer measurements.
+LONGER = "longer/"
 NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PER_S)
 
 
@@ -46,6 +51,20 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
 def smallest_plan(ranks: int, seed: int) -> Plan:
     """Return a plan with almost no work, to measure the overhead of a trial outside its phases."""
     return pilot_plan(ranks, ranks * _SMALLEST_BYTES, ranks * _FEWEST_ITEMS, _SMALLEST_S, seed)
+
+
+def longer(plan: Plan) -> Plan:
+    """Return a plan with several times the data, files and time limits."""
+    return replace(plan, phases=tuple(map(_longer, plan.phases)))
+
+
+def _longer(phase: Phase) -> Phase:
+    if not isinstance(phase, MetadataPhase | TransferPhase):
+        return phase
+    stop = replace(phase.stop, seconds=phase.stop.seconds and _LONGER_TIMES * phase.stop.seconds)
+    if isinstance(phase, MetadataPhase):
+        return replace(phase, items=_LONGER_TIMES * phase.items, stop=stop)
+    return replace(phase, block_bytes=_LONGER_TIMES * phase.block_bytes, stop=stop)
 
 
 def beside_phases_s(visit: Visit) -> float:

@@ -122,7 +122,7 @@ _LONG_ENOUGH_S = 0.1
 def longer_work(cells: Sequence[Cell], visits: Sequence[Visit], results: Results) -> dict[str, tuple[float, float]]:
     """Return, by operation, how many times slower four times the work was done, and in how many seconds.
 
-    Operations are left out if this takes less than 0.1 s, or if a cache of this node answered, which has its own warning.
+    Left out: operations that take less than 0.1 s, and those that a cache of this node answered.
     """
     longer = [replace(cell, key=f"{LONGER}{cell.key}") for cell in cells]
     usual = {

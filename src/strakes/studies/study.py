@@ -202,7 +202,7 @@ class Study(ABC):
     # Whether `strakes survey` includes this study, which must be short and need only a directory.
     in_survey = False
     needs_description = False
-    # Keys of measurements that a survey also makes once with several times the work, to recognise bursts.
+    # Keys of measurements that a survey also makes with several times the work, to recognise bursts.
     measured_longer: Sequence[str] = ()
     # Number of rounds, if each round adds files to those of earlier rounds, else 0.
     visits_in_sequence = 0

@@ -132,10 +132,10 @@ def longer_work(cells: Sequence[Cell], visits: Sequence[Visit], results: Results
         if not (from_own_cache(cell, results.facts) and any(seen.servers for seen in cell.observations))
     }
     return {
-        str(cell.settings["operation"]): (usual[cell.id] / seen.value, seen.sample.elapsed_s)
+        str(cell.settings["operation"]): (usual[cell.id] / fastest.value, fastest.sample.elapsed_s)
         for cell in collect(longer, visits, results.confidence, results.facts).measured
-        for seen in cell.observations[:1]
-        if cell.id in usual and cell.direction > 0 and seen.value and seen.sample.elapsed_s > _LONG_ENOUGH_S
+        if cell.id in usual and cell.direction > 0 and cell.observations
+        if (fastest := max(cell.observations, key=lambda seen: seen.value)).sample.elapsed_s > _LONG_ENOUGH_S
     }
 
 

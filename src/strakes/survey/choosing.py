@@ -41,14 +41,15 @@ from strakes.targets.workspace import Workspace
 # Length of a pilot phase as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of pilot trials. The first trial in a new directory is often slow. Time grows in proportion.
+# Number of pilot trials, of which the fastest counts, as the first one in a new directory is often slow. Time grows
+# in proportion.
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
 # Cells whose trials check the chosen amounts: positions in the order of expected duration (0: shortest, 1: longest).
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Maximum share of the budget that a measurement with several times the work is expected to take.
-_LONGER_SHARE = 0.1
+_LONGER_SHARE = 0.04
 # Bytes and files to test whether anything could be measured with more space: 2^50, more than any run needs.
 _AMPLE = 1 << 50
 
@@ -138,7 +139,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 
 
 def _measure_longer(session: Session, cells: list[Cell], context: Context) -> None:
-    """Measure some cells once with several times the work, as far as space and budget allow."""
+    """Measure some cells twice with several times the work, as far as space and budget allow."""
     keys = {key for study in session.request.studies for key in study.measured_longer}
     for cell in cells:
         longer_cell = replace(cell, key=f"{LONGER}{cell.key}", plan=longer(cell.plan))
@@ -146,7 +147,8 @@ def _measure_longer(session: Session, cells: list[Cell], context: Context) -> No
         expected_s = visit_s(longer_cell, context.pilot, context.phase_s)
         fits = size <= context.max_bytes and files <= context.max_items
         if cell.key in keys and fits and expected_s <= _LONGER_SHARE * session.request.budget_s:
-            _piloted(session, longer_cell, expected_s)
+            for _ in range(_PILOTS):
+                _piloted(session, longer_cell, expected_s)
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:

@@ -127,12 +127,12 @@ def data(ranks: int) -> Cell:
 @pytest.mark.parametrize(
     ("cells", "nodes", "begin"),
     [
-        ([cell(4, "posix")], {"n1": 4}, "one client measured: 4 processes on node n1;"),
-        ([data(4)], {"n1": 2, "n2": 2}, "2 clients (one on each node) measured: 4 processes on 2 nodes (n1, n2);"),
+        ([cell(4, "posix")], {"n1": 4}, "one client measured: 4 processes on node n1"),
+        ([data(4)], {"n1": 2, "n2": 2}, "2 clients (one on each node) measured: 4 processes on 2 nodes (n1, n2)"),
         (
             [cell(1, "cephfs"), cell(12, "cephfs")],
             {"n1": 12},
-            "1 to 12 clients measured on node n1 (through libcephfs, where each rank is a client);",
+            "1 to 12 clients measured on node n1 (through libcephfs, where each rank is a client)",
         ),
         ([cell(12, "cephfs"), data(2)], {"n1": 12}, "metadata: 12 clients measured"),
     ],

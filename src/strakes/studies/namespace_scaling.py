@@ -14,7 +14,6 @@ from strakes.model.phases import AMOUNT, MetadataPhase
 from strakes.model.place import Place
 from strakes.model.portrait import Figure, Finding, Reference, Setting
 from strakes.model.results import Measured, Observation, Results
-from strakes.stats.occupancy import busiest_load, directories_within
 from strakes.studies.compose import ask, ask_level, lines, rates
 from strakes.studies.metadata_ops import SIX
 from strakes.studies.study import OPERATIONS, Cells, Context, Study
@@ -270,3 +269,33 @@ def _line(results: Results, operation: str, way: str) -> list[Measured]:
 def _six(results: Results, way: str, number: int) -> list[Measured]:
     cells = results.where(placement=way, metadata_targets=number)
     return cells if len(cells) == len(SIX) else []
+
+
+def busiest_load(directories: int, targets: int) -> float:
+    """Return the expected load of the busiest target, divided by the mean load of all targets.
+
+    Of n directories that a hash distributes, the busiest of m targets gets n / m + c sqrt(n / m), if n is well above m
+    (Raab and Steger, RANDOM 1998). c is the expected maximum of m standard normal values (Tippett, 1925).
+
+    >>> round(busiest_load(6, 3), 2), round(busiest_load(600, 3), 2)
+    (1.6, 1.06)
+    """
+    return 1 + _largest_normal(targets) / math.sqrt(directories / targets)
+
+
+def directories_within(excess: float, targets: int) -> int:
+    """Return the fewest directories for which the busiest target has at most 1 + ``excess`` times the mean load.
+
+    >>> directories_within(0.1, 3)
+    215
+    """
+    return math.ceil(targets * (_largest_normal(targets) / excess) ** 2)
+
+
+def _largest_normal(count: int) -> float:
+    import numpy as np
+    from scipy.special import ndtr
+
+    x = np.linspace(-8.0, 8.0, 4001)
+    density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    return float(np.sum(count * x * density * ndtr(x) ** (count - 1)) * (x[1] - x[0]))

@@ -15,8 +15,8 @@ from strakes.model.portrait import Figure, Finding, Headline, IntervalOf
 from strakes.model.recovery_clients import WATCH, Timing, watch_phase
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import smallest_runs
-from strakes.stats.straight_line import FEWEST, forecast
 from strakes.studies.compose import ask, lines
+from strakes.studies.straight_line import FEWEST, forecast
 from strakes.studies.study import Cells, Context, Study
 
 # Number of clients -> priority (1: measured first). A client is a libcephfs session with 12 threads and 1.6 MB.

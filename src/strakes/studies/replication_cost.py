@@ -23,8 +23,8 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.portrait import Figure, Finding, IntervalOf, Setting
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import median, median_interval
-from strakes.stats.straight_line import forecast
 from strakes.studies.compose import bars, operation_of
+from strakes.studies.straight_line import forecast
 from strakes.studies.study import NARROWER, Cells, Context, Study
 
 SENT = "data.replicated_bytes"

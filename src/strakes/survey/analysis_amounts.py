@@ -86,14 +86,12 @@ def _cached_names(results: Results) -> list[RunWarning]:
 
 def _bursts(results: Results) -> list[RunWarning]:
     found = bursts(results.facts)
-    if not found:
-        return []
     cells = [cell.id for cell in results.measured if cell.settings.get("operation") in found]
     parts = (
         gettext("{times} times slower ({operation})", times=f"{times:.2g}", operation=gettext(operation))
         for operation, times in found.items()
     )
-    return [warning("burst", cells, slower=gettext(", ").join(parts))]
+    return [warning("burst", cells, slower=gettext(", ").join(parts))] if found else []
 
 
 def _short(results: Results) -> list[RunWarning]:

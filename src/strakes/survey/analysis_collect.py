@@ -14,6 +14,7 @@ from strakes.model.sample import Sample, sample_named
 from strakes.runs.records import Visit
 from strakes.stats.interval import figure_interval, median
 from strakes.studies.compose import from_memory, from_own_cache
+from strakes.survey.amounts import LONG_ENOUGH_S
 from strakes.survey.analysis_held_back import under_one_limit
 from strakes.survey.pilot import LONGER
 
@@ -115,14 +116,10 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
-# Minimum seconds of a longer measurement. In shorter phases, the start of the ranks lowers rates.
-_LONG_ENOUGH_S = 0.1
-
-
 def longer_work(cells: Sequence[Cell], visits: Sequence[Visit], results: Results) -> dict[str, tuple[float, float]]:
     """Return, by operation, how many times slower four times the work was done, and in how many seconds.
 
-    Left out: operations that take less than 0.1 s, and those that a cache of this node answered.
+    Left out: operations that take less than 0.07 s, and those that a cache of this node answered.
     """
     longer = [replace(cell, key=f"{LONGER}{cell.key}") for cell in cells]
     usual = {
@@ -135,7 +132,7 @@ def longer_work(cells: Sequence[Cell], visits: Sequence[Visit], results: Results
         str(cell.settings["operation"]): (usual[cell.id] / fastest.value, fastest.sample.elapsed_s)
         for cell in collect(longer, visits, results.confidence, results.facts).measured
         if cell.id in usual and cell.direction > 0 and cell.observations
-        if (fastest := max(cell.observations, key=lambda seen: seen.value)).sample.elapsed_s > _LONG_ENOUGH_S
+        if (fastest := max(cell.observations, key=lambda seen: seen.value)).sample.elapsed_s > LONG_ENOUGH_S
     }
 
 

@@ -41,8 +41,7 @@ from strakes.targets.workspace import Workspace
 # Length of a pilot phase as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of pilot trials, of which the fastest counts, as the first one in a new directory is often slow. Time grows
-# in proportion.
+# Number of pilot trials. The fastest counts: the first in a new directory is often slow. Time grows in proportion.
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
@@ -141,14 +140,14 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 def _measure_longer(session: Session, cells: list[Cell], context: Context) -> None:
     """Measure some cells twice with several times the work, as far as space and budget allow."""
     keys = {key for study in session.request.studies for key in study.measured_longer}
-    for cell in cells:
+    for cell in [cell for cell in cells if cell.key in keys]:
         longer_cell = replace(cell, key=f"{LONGER}{cell.key}", plan=longer(cell.plan))
-        size, files = longer_cell.plan.bytes_on_target(), longer_cell.plan.inodes_on_target()
         expected_s = visit_s(longer_cell, context.pilot, context.phase_s)
-        fits = size <= context.max_bytes and files <= context.max_items
-        if cell.key in keys and fits and expected_s <= _LONGER_SHARE * session.request.budget_s:
-            for _ in range(_PILOTS):
-                _piloted(session, longer_cell, expected_s)
+        size, files = longer_cell.plan.bytes_on_target(), longer_cell.plan.inodes_on_target()
+        if size > context.max_bytes or files > context.max_items:
+            continue
+        for _ in range(_PILOTS if expected_s <= _LONGER_SHARE * session.request.budget_s else 0):
+            _piloted(session, longer_cell, expected_s)
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:

@@ -54,17 +54,14 @@ def smallest_plan(ranks: int, seed: int) -> Plan:
 
 
 def longer(plan: Plan) -> Plan:
-    """Return a plan with several times the data, files and time limits."""
-    return replace(plan, phases=tuple(map(_longer, plan.phases)))
-
-
-def _longer(phase: Phase) -> Phase:
-    if not isinstance(phase, MetadataPhase | TransferPhase):
-        return phase
-    stop = replace(phase.stop, seconds=phase.stop.seconds and _LONGER_TIMES * phase.stop.seconds)
-    if isinstance(phase, MetadataPhase):
-        return replace(phase, items=_LONGER_TIMES * phase.items, stop=stop)
-    return replace(phase, block_bytes=_LONGER_TIMES * phase.block_bytes, stop=stop)
+    """Return a plan of transfers and metadata operations with several times the data, files and time limits."""
+    phases: list[Phase] = []
+    for phase in plan.phases:
+        assert isinstance(phase, MetadataPhase | TransferPhase)
+        work = "items" if isinstance(phase, MetadataPhase) else "block_bytes"
+        stop = replace(phase.stop, seconds=phase.stop.seconds and _LONGER_TIMES * phase.stop.seconds)
+        phases.append(replace(phase, stop=stop, **{work: _LONGER_TIMES * getattr(phase, work)}))
+    return replace(plan, phases=tuple(phases))
 
 
 def beside_phases_s(visit: Visit) -> float:

@@ -137,9 +137,6 @@ class _Watchdog:
                 _write(f"strakes: {text}" for text in self._restore())
                 os._exit(ServersDeadError.exit_status)
             lost = {look: servers for look in self._looks if (servers := look.lost())}
-            for look in self._looks:
-                if text := look.blindness():
-                    _write((text,))
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
             for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
@@ -187,27 +184,13 @@ class _Look:
     def __init__(self, target: Target, stopping: threading.Event) -> None:
         self.target, self._stopping = target, stopping
         self._answer: tuple[float, Mapping[str, LostServer] | None] = time.monotonic(), {}
-        self._known_s: float | None = None
         self._look: subprocess.Popen[bytes] | None = None
         self._look_since_s = 0.0
 
     def repeat(self) -> None:
         while not self._stopping.is_set():
-            known = self.target.lost_servers()
-            self._answer = time.monotonic(), known
-            if known is not None:
-                self._known_s = time.monotonic()
+            self._answer = time.monotonic(), self.target.lost_servers()
             self._stopping.wait(_TICK_S)
-
-    def blindness(self) -> str:
-        """Return a warning the first time that the servers' states are unreadable for LOST_FOR_S seconds, else ""."""
-        if self._known_s is None or time.monotonic() - self._known_s < LOST_FOR_S:
-            return ""
-        self._known_s = None
-        return (
-            f"strakes cannot detect dead servers of {self.target.path}: the states of its connections have not been "
-            f"readable for {LOST_FOR_S:.0f} s."
-        )
 
     def lost(self) -> Mapping[str, LostServer]:
         (answered_s, known), now_s = self._answer, time.monotonic()

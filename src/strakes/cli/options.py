@@ -19,7 +19,6 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import write_whole
 from strakes.base.processes import words_of
 from strakes.base.units import parse_bytes, parse_count, parse_seconds, typed_bytes
-from strakes.runs.choice import with_launcher
 from strakes.runs.impact import Impact, parse_impact
 from strakes.runs.launch import LAUNCHERS, Launch, Launcher
 from strakes.targets.command import Servers
@@ -409,7 +408,7 @@ class Launching:
         }
         for name, (value, where) in wrong.items():
             if value is not None and launcher not in where:
-                remedy = with_launcher(f"Add --launcher {' or '.join(where)}.")
+                remedy = f"Add --launcher {' or '.join(where)}."
                 raise BadInputError(f"{name} cannot be used with --launcher {launcher}", remedy=remedy)
         if launcher == "command" and self.launcher_command is None:
             remedy = "Add --launcher-command 'jsrun -n {ranks} {engine}'."

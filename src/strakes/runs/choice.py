@@ -1,14 +1,12 @@
-"""Choose the engine for a launcher, and explain how to install missing launchers."""
+"""Choose the engine for a launcher, and the number of its processes."""
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from strakes.base.errors import EnvironmentLacksError
-from strakes.runs.launch import LAUNCHERS, Launch, Launcher
+from strakes.runs.launch import Launch
 
 if TYPE_CHECKING:
     from strakes.runs.engine import Engine
@@ -28,30 +26,11 @@ def engine_for(launch: Launch) -> Engine:
     return engines[launch.launcher](replace(launch, ranks=processes(launch)))
 
 
-def _how_to_get(launcher: Launcher) -> str:
-    from strakes.runs.mpi import find_mpiexec
-    from strakes.runs.mpi_family import find_mpi_engine
-    from strakes.runs.slurm import find_srun
-
-    try:
-        if launcher == "mpi":
-            find_mpi_engine(find_mpiexec())
-        elif launcher == "slurm":
-            find_srun()
-    except EnvironmentLacksError as error:
-        return error.remedy
-    return ""
-
-
 def with_launcher(remedy: str) -> str:
-    """Add commands to a remedy: to build strakes again, and to install the launchers that the remedy names."""
+    """Add the command that builds strakes again to a remedy that recommends this."""
     from strakes.runs.mpi_family import BUILD_AGAIN
 
-    if BUILD_AGAIN:
-        remedy = remedy.replace("build strakes again", f"build strakes again: {BUILD_AGAIN}")
-    named = re.findall(r"\w+", remedy.partition("--launcher ")[2])
-    ways = {each: way for each in LAUNCHERS if each in named and (way := _how_to_get(each))}
-    return " ".join([remedy, *(f"This machine lacks what --launcher {each} needs: {ways[each]}" for each in ways)])
+    return remedy.replace("build strakes again", f"build strakes again: {BUILD_AGAIN}") if BUILD_AGAIN else remedy
 
 
 def processes(launch: Launch) -> int:

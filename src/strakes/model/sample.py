@@ -12,13 +12,11 @@ from strakes.stats.interval import median
 
 @dataclass(frozen=True)
 class Beginning(Record):
-    """The start of a phase. ``last_rank`` on ``last_host`` started ``apart_s`` seconds after the first rank.
+    """The start of a phase. ``last_host``: host of the rank that started last.
 
     ``crowded``: a machine had fewer processors than ranks.
     """
 
-    apart_s: float = 0.0
-    last_rank: int = 0
     last_host: str = ""
     clock_uncertainty_s: float = 0.0
     crowded: bool = False

@@ -59,17 +59,6 @@ def test_everything_started_by_a_killed_up_is_removed(labs: Labs, kind: str, ste
     assert not labs.remains(used)
 
 
-@pytest.mark.parametrize(("kind", "step"), MOMENTS)
-def test_the_next_up_after_a_killed_one_starts_afresh(labs: Labs, kind: str, step: str) -> None:
-    need(kind)
-    kill_up_at(labs, kind, step)
-    used = labs.footprint()
-    mount = labs.up(kind, *SMALL[kind])
-    (mount / "file").write_text("content")
-    alive = labs.footprint()
-    assert used.ids.isdisjoint(alive.ids) and used.pids.isdisjoint(alive.pids)
-
-
 def test_an_interrupted_up_removes_everything_it_started(labs: Labs) -> None:
     need("ceph")
     begun = begin_up(labs, "ceph", "metadata server")

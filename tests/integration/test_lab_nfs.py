@@ -23,18 +23,6 @@ from strakes.lab.state import LabJournal
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
-def test_the_server_stores_files_and_goes_down_without_a_trace(labs: Labs) -> None:
-    mount = labs.up("nfs", "--size", "512MiB")
-    status = labs.status("nfs")
-    assert status["condition"] == "up"
-    content = os.urandom(1 << 20)
-    (mount / "file").write_bytes(content)
-    assert (mount.parent / "disk/1/export/file").read_bytes() == content
-    used = labs.footprint()
-    labs.down("nfs")
-    assert not labs.remains(used)
-
-
 def test_a_lab_with_a_killed_server_is_removed(labs: Labs) -> None:
     mount = labs.up("nfs", "--size", "512MiB")
     (server,) = labs.pids("nfs", "ganesha")

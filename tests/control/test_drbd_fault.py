@@ -96,11 +96,6 @@ def test_only_a_primary_with_equal_copies_may_lose_its_peer(device: Device, tmp_
     assert "DRBD 8.4" in refused.value.remedy
 
 
-def test_a_directory_on_another_device_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="not on a DRBD device"):
-        DisconnectPeer(Ask(tmp_path))
-
-
 def test_the_mount_of_another_user_chooses_no_device_and_no_setting(
     device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,8 @@ def test_a_fault_that_fails_is_reported_with_the_message_of_its_command(strakes:
     ("fault", "words", "said"),
     [
         ("mds-kill", {}, "this fault works only on CephFS"),
+        ("lustre-client-cut", {}, "works only on Lustre"),
+        ("drbd-disconnect", {}, "not on a DRBD device"),
         ("command", {}, "is empty"),
         ("command", {"fault_command": "sh -c 'x"}, "cannot be read"),
         ("mds-stop", {"restore_command": "true"}, "--restore-command cannot be used with the fault mds-stop"),

@@ -218,12 +218,3 @@ def test_the_reason_for_missing_locks_is_reported(tmp_path: Path, monkeypatch: p
     with pytest.raises(EnvironmentLacksError, match="does not support locks") as refused, locked(tmp_path):
         pass
     assert refused.value.why == os.strerror(errno.ENOLCK)
-
-
-@pytest.mark.parametrize(("more", "words"), [(0, "damaged"), (1, "too large")])
-def test_a_journal_larger_than_64_mib_is_refused(tmp_path: Path, more: int, words: str) -> None:
-    path = tmp_path / "1.jsonl"
-    path.touch()
-    os.truncate(path, (64 << 20) + more)  # a sparse file
-    with pytest.raises(BadInputError, match=words):
-        read_journal(path)

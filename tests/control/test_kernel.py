@@ -81,15 +81,6 @@ def test_a_value_refused_by_the_kernel_is_reported_with_its_error(place: Path, q
     assert caught.value.where == str(queue / "nr_requests") and caught.value.why == "Invalid argument"
 
 
-def test_the_scheduler_whose_change_resets_other_settings_is_not_changed(place: Path) -> None:
-    with (
-        pytest.raises(BadInputError, match=r"queue\.scheduler") as caught,
-        changed(detect(place), {"queue.scheduler": "none"}),
-    ):
-        pass
-    assert "resets nr_requests" in caught.value.remedy
-
-
 def test_a_knob_can_be_restored_after_its_file_system_is_unmounted(queue: Path, tmp_path: Path) -> None:
     with loop_mounted("ext4") as mounted:
         gone = changed(detect(mounted), {"queue.read_ahead_kb": 256}, store=tmp_path)
@@ -143,6 +134,7 @@ def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: 
         (("read_ahead_kb=1",), "queue.read_ahead_kb"),
         (("queue.nomerges=1", "queue.nomerges=2"), "twice"),
         (("local.block_size=4096",), "mkfs.xfs"),
+        (("queue.scheduler=none",), "resets nr_requests"),
         (("bdi.read_ahead_kb=1",), "queue.read_ahead_kb"),
     ],
 )

@@ -122,9 +122,3 @@ def test_servers_that_cannot_be_read_end_the_list_with_host_command_and_reason(m
     assert "ssh 192.168.77.1 sudo lctl get_param" in caught.value.why
     # The description asks for the health; after one more question without an answer the server is left alone.
     assert not hangs or len(asked) == 2
-
-
-def test_the_number_of_locks_is_refused_with_the_command_to_set_it_by_hand(machine: Machine) -> None:
-    with pytest.raises(BadInputError) as caught, changed(target(machine), {"ldlm.lru_size": 100}):
-        pass
-    assert "lctl set_param" in caught.value.remedy

@@ -241,11 +241,6 @@ def test_impossible_faults_are_refused_before_any_change(machine: LustreMachine,
     assert machine.log == []
 
 
-def test_a_directory_that_is_not_on_lustre_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="works only on Lustre"):
-        make_fault("lustre-client-cut", Ask(tmp_path))
-
-
 def test_an_unhealthy_server_is_reported_as_not_restored(machine: LustreMachine, place: Path) -> None:
     fault = fault_at(place, "lustre-umount")
     (machine.state / "health").write_text("\ndevice labfs-OST0001 reported unhealthy\nNOT HEALTHY\n")

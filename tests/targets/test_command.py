@@ -193,12 +193,6 @@ def test_arguments_pass_unchanged_through_nested_remote_shells(tmp_path: Path) -
         assert (done.status, done.stdout) == (0, word)
 
 
-@pytest.mark.parametrize("command", ["yes 0123456789", "yes 0123456789 >&2", "yes '' | head -c 60M"])
-def test_endless_output_is_refused(command: str) -> None:
-    with pytest.raises(MeasurementError, match="printed too much"):
-        run(["sh", "-c", command])
-
-
 def test_output_up_to_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.command.MOST_OUTPUT_BYTES", 4096)
     assert len(run(["head", "-c", "4096", "/dev/zero"]).stdout) == 4096

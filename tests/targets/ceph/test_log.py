@@ -153,13 +153,6 @@ def test_the_eviction_of_this_client_is_reported_until_it_is_mounted_again() -> 
     assert not any(one.evicted for one in target(4711)[0].interruptions())
 
 
-def test_a_cluster_that_does_not_answer_has_no_interruptions() -> None:
-    def silent(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
-        return Completed(tuple(argv), 1, "", "error connecting to the cluster")
-
-    assert CephTarget(Path("/lab/mnt"), MOUNT, runner=silent).interruptions() == ()
-
-
 ODD = ("null", "[]", "{}", "5", '"x"', "[null]", '{"a": NaN}', '[{"a": 1e999}]', "9" * 6000, "9" * 400)
 
 

@@ -1,8 +1,7 @@
-"""Lost connections in the state history of a real client: a forced and a plain unmount of targets, and a whole day."""
+"""Lost connections in the state history of a real client: a forced and a plain unmount of targets."""
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,11 +19,6 @@ from targets.lustre.test_target import mount
 
 WAVE2 = PLACE / "wave2"
 UNMOUNTS = (WAVE2 / "client_state_history_after_umount_f.txt").read_text()
-DAY = gzip.decompress((WAVE2 / "client_states_of_a_day.gz").read_bytes()).decode()
-SAMPLES = {
-    float(moment): text for moment, text in re.findall(r"^### (\S+)\n(.*?)(?=^### |\Z)", DAY, re.DOTALL | re.MULTILINE)
-}
-EVENTS = {words: float(when) for when, words in re.findall(r"^(\S+) (.*)$", (WAVE2 / "day.events").read_text(), re.M)}
 
 
 def client(states: str, where: str = "192.168.77.1@tcp", active: str = "") -> LustreTarget:
@@ -64,16 +58,6 @@ def test_a_run_is_marked_by_the_interruptions_of_its_time() -> None:
     assert {lost.target for lost in watch.interruptions(1795324555, 1795324557)} == {"labfs-MDT0001", "labfs-OST0001"}
     assert watch.interruptions(1795324562, 1795324595) == ()
     assert {lost.target for lost in watch.interruptions(1795324500, 1795324510)} == {"labfs-MDT0001", "labfs-OST0001"}
-
-
-def test_the_one_outage_of_a_day_is_found_at_its_time() -> None:
-    began, ended = EVENTS["MDT0001 umount"], EVENTS["MDT0001 mounted"]
-    last = client(SAMPLES[max(SAMPLES)])
-    (outage,) = [one for one in last.interruptions() if one.began_unix_s > EVENTS["begin"]]
-    assert outage.target == "labfs-MDT0001" and not outage.evicted
-    assert outage.ended_unix_s is not None
-    # A client notices an outage when a request times out, here after the server was back; the recovery adds time.
-    assert began <= outage.began_unix_s <= outage.ended_unix_s <= ended + 30
 
 
 def test_noise_of_lctl_is_reported_because_dead_servers_cannot_be_noticed() -> None:

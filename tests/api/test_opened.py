@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
-import pandas
 import pytest
 from nbclient import NotebookClient
 
 import strakes
-from strakes.api import OpenedRun, Table
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.api import OpenedRun
+from strakes.base.errors import EnvironmentLacksError
 
 EXPORT = Path(__file__).parents[1] / "runs" / "stored" / "access-patterns.json.gz"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "python.md"
@@ -57,15 +56,6 @@ def test_without_pandas_the_error_names_the_command_that_installs_it(
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(EnvironmentLacksError, match="pip install pandas"):
         run.cells.to_pandas()
-
-
-def test_a_missing_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError):
-        strakes.open("20200101", store=tmp_path)
-
-
-def test_an_empty_table_is_an_empty_frame() -> None:
-    assert Table[dict[str, object]]().to_pandas().equals(pandas.DataFrame())
 
 
 def test_the_notebook_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,9 +83,11 @@ def test_a_process_that_is_killed_while_it_writes_leaves_no_file(monkeypatch: py
 
 
 def test_an_open_pipe_and_a_link_of_ours_are_written_through(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(0o640)
     (tmp_path / "link").symlink_to("file")
     write_whole(tmp_path / "link", b"text")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"text"
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
     reading, writing = os.pipe()
     write_whole(Path(f"/proc/self/fd/{writing}"), b"text")
     os.close(writing)

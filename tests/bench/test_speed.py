@@ -45,14 +45,6 @@ def answered(results: Results, peer: str = PEER) -> Comparison:
     return compare(results, OURS, peer, LOOKS)[FILES, CREATE]
 
 
-@pytest.mark.parametrize(("ratio", "verdict"), [(1.2, "met"), (0.8, "missed")])
-def test_a_clear_ratio_is_decided_at_the_first_look_and_its_work_is_finished(ratio: float, verdict: str) -> None:
-    results = rates(ratio, 0.03, 9, seed=1)
-    comparison = answered(results)
-    assert (comparison.verdict, comparison.ratio.runs) == (verdict, 9)
-    assert not is_open(FILES, results, OURS, [PEER], LOOKS)
-
-
 def test_later_measurements_do_not_change_a_decision() -> None:
     early = rates(1.2, 0.03, 9, seed=1)
     later = rates(0.5, 0.03, 36, seed=2)

@@ -182,30 +182,6 @@ def test_an_interrupted_command_ends_within_half_a_minute_even_if_a_thread_hangs
     assert gone(child)
 
 
-def test_a_thread_that_waits_for_a_dead_server_does_not_delay_the_end(mount: FaultyMount) -> None:
-    mount.hang("mkdir")
-    work = f"""
-        threading.Thread(target=os.mkdir, args=({str(mount.place / "d")!r},)).start()
-        print(os.getpid(), flush=True)
-        time.sleep(0.2)
-        sys.stderr.write("failed\\n")
-        return 1
-    """
-    try:
-        with start(work) as process:
-            child = int(line_of(process))
-            _, errors = process.communicate(timeout=20)
-            assert process.returncode == 1
-            told = errors.removeprefix("failed\n")
-            assert told.startswith(f"strakes: process {child} (python")
-            assert "), waiting for the file system (" in told and told.endswith("ends when the servers answer again\n")
-            assert told.count("\n") == 1
-            assert Path(f"/proc/{child}").exists()
-    finally:
-        mount.mend()
-    assert gone(child)
-
-
 def test_a_process_that_ends_slowly_is_not_taken_for_one_blocked_on_a_server() -> None:
     work = """
         import atexit

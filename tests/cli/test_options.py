@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import click
 import pytest
 
-from strakes.base.errors import EnvironmentLacksError
 from strakes.cli.main import _load, cli, run
 from strakes.cli.options import MAX_SEED, OUTPUT, PATH, Directory, Output, Sampling, takes
 from strakes.runs.impact import Impact
@@ -70,24 +68,6 @@ def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path: 
         OUTPUT.convert(str(tmp_path / "nowhere" / "out.json"), None, None)
     with pytest.raises(click.BadParameter, match="is a directory"):
         OUTPUT.convert(str(tmp_path), None, None)
-
-
-def test_an_output_replaces_the_file_as_a_whole_and_follows_a_link(tmp_path: Path) -> None:
-    path = tmp_path / "out.json"
-    path.write_text("old")
-    path.chmod(0o640)
-    (tmp_path / "link").symlink_to(path)
-    for output in (path, tmp_path / "link"):
-        Output(output).write(f"new {output.name}")
-        assert path.read_text() == f"new {output.name}"
-        assert path.stat().st_mode & 0o777 == 0o640
-    assert sorted(os.listdir(tmp_path)) == ["link", "out.json"] and (tmp_path / "link").is_symlink()
-
-
-def test_an_output_whose_directory_vanished_names_the_command_that_shows_the_run(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentLacksError) as caught:
-        Output(tmp_path / "gone" / "out.json").write("{}")
-    assert "strakes report latest" in caught.value.remedy
 
 
 class AskedFor(Exception):

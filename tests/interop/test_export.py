@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -104,14 +102,6 @@ def test_the_next_run_continues_the_same_time_series(make_run: MakeRun) -> None:
         }
 
     assert series(to_openmetrics(make_run(day=0))) == series(to_openmetrics(make_run(day=1, speed=0.5)))
-
-
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian: prometheus) is not installed")
-def test_promtool_accepts_the_metrics(make_run: MakeRun) -> None:
-    done = subprocess.run(
-        ["promtool", "check", "metrics"], input=to_openmetrics(make_run()), capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("text", ['a"b\\c\nd', "\r\t\x1b[31m", "\udcff\u202e"])

@@ -50,8 +50,3 @@ def test_latencies_of_all_calls_include_reads_and_writes_but_not_waits(reads: li
     assert both.calls == len(reads) + len(writes)
     assert both.percentiles == latencies_by_call([sample_of(any=[*reads, *writes])])["any"].percentiles
     assert set(latencies_by_call([sample])) == {"read", "write"}
-
-
-def test_samples_without_histograms_have_no_latencies() -> None:
-    assert latencies_of_all([Sample("write")]) is None
-    assert latencies_by_call([Sample("write")]) == {}

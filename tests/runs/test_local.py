@@ -16,10 +16,9 @@ import pytest
 
 from conftest import wait_for
 from runs.conftest import once
-from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import MetadataPhase, ProbePhase, SmallFilesPhase, Stop, TransferPhase
 from strakes.model.plan import Plan
-from strakes.runs.engine import LocalEngine, find_engine
+from strakes.runs.engine import LocalEngine
 from strakes.runs.messages import LoggedOperation, Progress
 from strakes.targets.workspace import Workspace
 
@@ -166,14 +165,6 @@ def test_a_stopped_engine_exceeds_its_time_limit(
     assert result.errors[-1].where["operation"] == "stat"
     assert "1.50 s" in result.errors[-1].what
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-
-
-def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STRAKES_ENGINE", str(tmp_path / "none"))
-    with pytest.raises(EnvironmentLacksError, match="missing") as caught:
-        find_engine()
-    assert caught.value.where == str(tmp_path / "none")
-    assert caught.value.remedy
 
 
 FEW = (resource.RLIMIT_NOFILE, (3, 3))  # fewer than the descriptors that the engine has open and polls

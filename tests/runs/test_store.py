@@ -50,7 +50,7 @@ def test_a_run_keeps_everything_it_was_given(store: Store, make_run: MakeRun, me
     assert known == [writer.id, "complete", str(measured)] and run.manifest["command"][0] == "strakes"
 
 
-def test_ids_sort_by_time_and_carry_the_name(make_run: MakeRun, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_sort_by_time_and_carry_the_name(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = []
     for second, name in enumerate(("Z last", "a")):
         now = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
@@ -59,7 +59,6 @@ def test_ids_sort_by_time_and_carry_the_name(make_run: MakeRun, store: Store, mo
             ids.append(writer.id)
     assert re.fullmatch(r"20260101-000000-z-last-[0-9a-f]{4}", ids[0])
     assert ids == sorted(ids)
-    assert [run.id for run in store.runs()] == ids
 
 
 def test_runs_of_one_second_are_listed_in_the_order_they_began(make_run: MakeRun, store: Store) -> None:
@@ -281,14 +280,6 @@ def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measur
             with pytest.raises(EnvironmentLacksError, match="belongs to another user") as refused:
                 ask()
             assert "strakes export" in refused.value.remedy
-
-
-def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
-    (tmpfs / "measured").mkdir()
-    Store(tmpfs / "store").create("survey", "survey", tmpfs / "measured", {}, {}).close()
-    with other_user(), pytest.raises(EnvironmentLacksError, match="cannot be written") as caught:
-        Store(tmpfs / "store").create("survey", "survey", tmpfs / "measured", {}, {})
-    assert (caught.value.why, "STRAKES_STORE" in caught.value.remedy) == ("Permission denied", True)
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:

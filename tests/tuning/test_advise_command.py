@@ -31,14 +31,6 @@ def test_a_study_becomes_advice_with_reasons_evidence_and_unknowns(
     assert all(choice["evidence"] and choice["reason"] for choice in document["choices"])
 
 
-def test_an_invalid_description_is_refused_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = tmp_path / "app.toml"
-    wrong.write_text(Path(APP).read_text().replace("ranks = 8192", "ranks = 8"))
-    assert run(["advise", "--app", str(wrong)]) == 2
-    errors = capsys.readouterr().err
-    assert f"{wrong}, line " in errors and "next:" in errors
-
-
 def test_missing_or_conflicting_options_are_refused(tmp_path: Path) -> None:
     for words in ([], ["--app", APP, "--darshan", f"{tmp_path}/x"], ["--darshan", f"{tmp_path}/x", "--from", "latest"]):
         assert run(["advise", *words]) == 2

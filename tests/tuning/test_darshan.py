@@ -198,17 +198,3 @@ def test_time_in_io_is_the_slowest_rank_plus_the_shared_files() -> None:
 def test_a_partial_log_is_reported_with_a_remedy() -> None:
     _, remarks = app_of(replace(facts(written(1, 0, MIB)), partial=("POSIX",)))
     assert any("partial" in remark and "DARSHAN_MODMEM" in remark for remark in remarks)
-
-
-def test_logs_of_a_directory_are_ranked_and_broken_ones_are_named(tmp_path: Path) -> None:
-    pytest.importorskip("darshan")
-    logs = Path(__file__).parents[3] / "shared" / "data" / "darshan-logs"
-    if not logs.is_dir():
-        pytest.skip("the logs of others are not here")
-    for name in ("imbalanced_io/imbalanced-io.darshan", "release_logs/mpi-io-test-x86_64-3.4.7.darshan"):
-        (tmp_path / Path(name).name).symlink_to(logs / name)
-    (tmp_path / "broken.darshan").write_bytes(b"no log at all")
-    ranked, errors = read_logs(tmp_path)
-    assert [path.name for path, _ in ranked] == ["imbalanced-io.darshan", "mpi-io-test-x86_64-3.4.7.darshan"]
-    assert ranked[0][1].partial == ("POSIX",) and ranked[1][1].partial == ()
-    assert [Path(error.where).name for error in errors] == ["broken.darshan"]

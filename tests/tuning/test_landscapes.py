@@ -23,21 +23,6 @@ def test_every_search_keeps_its_budget(name: str) -> None:
     assert outcome.spent <= 20 and grid.space.allows(outcome.point)
 
 
-@pytest.mark.long
-def test_on_the_measured_landscapes_the_search_beats_random_search() -> None:
-    def together(method: Method) -> float:
-        total = 0.0
-        for grid in KEPT:
-            landscape, budget = load(grid.name), 0.15 * len(grid.space.points)
-            total += sum(
-                outcome.share
-                for outcome in searches(method, grid, [Sampler(grid, landscape, seed, budget) for seed in range(20)])
-            )
-        return total
-
-    assert together(tuned) > together(at_random)
-
-
 @pytest.mark.more
 def test_on_simulated_landscapes_the_search_beats_random_search() -> None:
     def together(method: Method) -> float:

@@ -86,13 +86,6 @@ def test_a_file_that_is_not_a_published_run_is_refused_and_named(content: bytes 
     assert str(path) in caught.value.where
 
 
-def test_an_empty_variable_names_no_published_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STRAKES_PORTRAIT", "")
-    monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path))
-    with pytest.raises(BadInputError, match="no measurements to base advice on"):
-        run_to_advise_from(None)
-
-
 def test_the_newest_run_with_an_answer_is_used_and_a_run_without_answers_is_reported(
     strakes: StrakesRunner, published: Path, tmp_path: Path
 ) -> None:

@@ -107,11 +107,6 @@ def test_unknown_settings_are_refused_before_anything_is_measured(
     assert Store().runs() == [] and list(place.iterdir()) == []
 
 
-def test_wrong_options_are_refused_with_status_2(app: Path, place: Path) -> None:
-    for words in (["--app", str(app), "--only", "writers"], ["--app", f"{app}/no"], []):
-        assert run_command(["tune", *words, str(place)]) == 2
-
-
 def _visits() -> list[Visit]:
     runs = Store().runs()
     return Store().open(runs[-1].id).visits if runs else []

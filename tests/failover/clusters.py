@@ -46,17 +46,14 @@ def with_cib(name: str, directory: Path) -> Path:
     return directory
 
 
-def with_start(setup: Setup, directory: Path, *, deaths: bool = False) -> Setup:
-    """Return the setup with its simulated start, and with ``deaths`` also the death of each node.
-
-    Other failures are left out, because they take most of the simulations.
-    """
+def with_start(setup: Setup, directory: Path) -> Setup:
+    """Return the setup with its simulated start and the death of each node, without the many other failures."""
     if setup.cib is not None:
         # A check of a configuration that the policy engine refuses does without simulations.
         with suppress(BadInputError):
             engine = PolicyEngine(setup, directory)
-            steady, dying = started(setup, engine), setup.cib.members_of_corosync if deaths else ()
-            without = {node: engine.settled(steady.file, ["--node-fail", node]) for node in dying}
+            steady, nodes = started(setup, engine), setup.cib.members_of_corosync
+            without = {node: engine.settled(steady.file, ["--node-fail", node]) for node in nodes}
             return replace(setup, behaviour=Behaviour(steady, without, {}))
     return setup
 

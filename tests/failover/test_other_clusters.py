@@ -15,7 +15,8 @@ from failover.rule_example import setup_of_example
 from strakes.failover.check import check
 from strakes.failover.model import model_of
 from strakes.failover.policy_engine import PolicyEngine, idle_resources
-from strakes.failover.rehearse import rehearse
+from strakes.failover.rehearsal_room import RoomPart
+from strakes.failover.rehearse import Story, rehearse
 from strakes.failover.setup import read_plan
 from strakes.failover.validators import verdicts
 
@@ -24,10 +25,10 @@ CASES = Path(__file__).parent / "cases"
 SAMPLE = CASES / "scheduler"
 
 
-def test_a_rehearsal_begins_with_the_status_in_the_cib() -> None:
+def test_a_rehearsal_begins_with_the_status_in_the_cib(tmp_path: Path) -> None:
     need("crm_simulate")
-    scenes = rehearse(read_plan(SAMPLE / "stonith-1.xml"), doubles=False).singles
-    assert next(one for one in scenes if one.failures[0].text == "sles-3 dies").places["migrator"] == "sles-4"
+    story = Story(read_plan(SAMPLE / "stonith-1.xml"), tmp_path)
+    assert story.play((RoomPart("node", "sles-3"),)).places["migrator"] == "sles-4"
 
 
 def test_the_node_with_the_higher_priority_wins_a_race() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,7 +16,6 @@ from failover.clusters import EXAMPLES, need, planned
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.failover import policy_engine
 from strakes.failover.check import check
-from strakes.failover.cib import Cib
 from strakes.failover.description import read_description
 from strakes.failover.plan import plan_files
 from strakes.failover.rehearsal_room import Room, RoomPart, Scene, Wiring, parts_of
@@ -255,54 +252,6 @@ def test_the_quorum_device_breaks_a_tie_as_configured(play: Callable[..., Scene]
         elsewhere = f"host: qnetd.example.org\n      algorithm: ffsplit\n      tie_breaker: {number}"
         scene = play(*lost, example="lustre-active-active", change=(COROSYNC, planned_device, elsewhere))
         assert scene.fenced == (loser,) and f"{winner} survives" in scene.said
-
-
-_QUICK = ("tianhe2", "nfs-san")
-
-
-@pytest.mark.parametrize(
-    "example", [name if name in _QUICK else pytest.param(name, marks=pytest.mark.long) for name in EXAMPLES]
-)
-def test_every_row_decided_by_the_policy_engine_agrees_with_crm_simulate(example: str, tmp_path: Path) -> None:
-    need("crm_simulate")
-    setup = read_plan(planned(example, tmp_path / "plan"))
-    (tmp_path / "work").mkdir()
-    story = Story(setup, tmp_path / "work")
-    parts = [RoomPart("node", node.name) for node in story.cluster.nodes]
-    parts += [RoomPart(kind, name) for name in story.failing for kind in ("service", "stop")]
-    assert setup.cib is not None and len(parts) >= 4
-    for part in parts:
-        scene = story.play((part,))
-        assert not scene.modelled
-        homes = {one.id: story.first.places[name] for name, own in story.services.items() for one in own.parts}
-        place = homes.get(part.name, "")
-        told = _asked(story.first.state.file, setup.cib, part, place, tmp_path / "work" / "again.xml")
-        fenced = set(re.findall(r"Fencing (\S+) \(off\)", told))
-        assert fenced == set(scene.fenced), (part, told)
-        revised = told.rpartition("Revised Cluster Status:")[2]
-        for target, place in scene.places.items():
-            members = [one.id for one in setup.cib.groups[f"serve-{target}"]]
-            for member in members:
-                assert re.search(rf"\b{member}\t.*Started {place}\b", revised), (member, place, revised)
-
-
-def _asked(start: Path, cib: Cib, part: RoomPart, place: str, after: Path) -> str:
-    """Return the output of crm_simulate for a failure, of a service on the node ``place``.
-
-    A service that cannot be stopped needs two transitions, as its node is powered off in the second.
-    """
-    base = ["crm_simulate", "-x", str(start), "-S", "-O", str(after)]
-    if part.kind == "node":
-        return _printed([*base, "--node-fail", part.name])
-    service = next(one for one in cib.primitives if one.id == part.name)
-    failing = policy_engine.failed_monitor(service, place, "Promoted")
-    stops = ["--op-fail", f"{service.id}_stop_0@{place}=1"] if part.kind == "stop" else []
-    first = _printed([*base, "--op-inject", failing, *stops])
-    return first + (_printed(["crm_simulate", "-x", str(after), "-S"]) if part.kind == "stop" else "")
-
-
-def _printed(words: list[str]) -> str:
-    return subprocess.run(words, capture_output=True, text=True, timeout=60).stdout
 
 
 def test_simulations_that_time_out_are_counted_and_the_others_are_used(

@@ -91,33 +91,10 @@ def test_an_arrangement_of_a_published_guide_is_no_mistake_or_only_doubtful(one:
     assert found == ({one["found"]} if "found" in one else set())
 
 
-def test_services_whose_orders_form_a_circle_run_nowhere() -> None:
-    circle = ("primitive x systemd:x", "primitive y systemd:y", "order o x y", "order p y x")
-    assert [place.split()[1] for place in _applied(_NAMED["runs-nowhere"], circle)] == ["x", "y"]
-
-
 def test_the_page_add_a_rule_shows_an_existing_rule() -> None:
     page = (Path(__file__).parents[2] / "docs/developers/add-a-rule.md").read_text()
     shown = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert shown and shown[1].strip() in "\n".join(table.read_text() for table in _RULES.glob("*.toml"))
-
-
-def test_common_drbd_options_apply_to_each_resource(tmp_path: Path) -> None:
-    plan = planned("tianhe2", tmp_path)
-    resource, common = plan / RES, plan / "etc/drbd.d/global_common.conf"
-    resource.write_text(resource.read_text().replace("protocol C;", ""))
-    common.write_text(common.read_text() + "common { net { protocol A; } }\n")
-    found, _ = findings(read_plan(plan))
-    assert [finding.rule for finding in found] == ["replication-not-synchronous"]
-
-
-def test_a_drbd_9_device_with_auto_promote_needs_no_pacemaker_resource(tmp_path: Path) -> None:
-    plan = planned("lustre-active-active", tmp_path)
-    cib, resource = plan / CIB, plan / RES
-    cib.write_text(cib.read_text().replace('name="drbd_resource" value="mdt0"', 'name="drbd_resource" value="other"'))
-    assert "drbd-device-not-managed" in {one.rule for one in findings(read_plan(plan))[0]}
-    resource.write_text(resource.read_text().replace("auto-promote no;", "auto-promote yes;"))
-    assert "drbd-device-not-managed" not in {one.rule for one in findings(read_plan(plan))[0]}
 
 
 @pytest.mark.parametrize(
@@ -260,22 +237,3 @@ def test_links_in_systemd_directories_enable_units_and_links_to_dev_null_mask_th
     assert not findings(read_plan(plan))[0]
     (units / "multi-user.target.wants/nfs-server.service").symlink_to("/nowhere")
     assert [one.rule for one in findings(read_plan(plan))[0]] == ["started-beside-pacemaker"]
-
-
-def test_an_expired_ban_and_a_voter_in_standby_are_accepted(tmp_path: Path) -> None:
-    ban = (
-        '<rsc_location id="cli-ban-serve-home-on-nfs2" rsc="serve-home"><rule id="b1" score="-INFINITY">'
-        '<expression id="b2" attribute="#uname" operation="eq" value="nfs2"/>'
-        '<date_expression id="b3" operation="lt" end="{}"/></rule></rsc_location></constraints>'
-    )
-    plan = planned("nfs", tmp_path / "nfs")
-    good = (plan / CIB).read_text()
-    (plan / CIB).write_text(good.replace("</constraints>", ban.format("2024-01-01 12:00:00 +01:00")))
-    assert not findings(read_plan(plan))[0]
-    (plan / CIB).write_text(good.replace("</constraints>", ban.format("2999-01-01 12:00:00 +01:00")))
-    assert "leftover-move-constraint" in {one.rule for one in findings(read_plan(plan))[0]}
-    plan = planned("three-nodes", tmp_path / "three")
-    text = re.sub(r'<rsc_location id="serve-mdt0-not-login1"[^>]*>', "", (plan / CIB).read_text())
-    standby = '<instance_attributes id="n1"><nvpair id="n2" name="standby" value="on"/></instance_attributes></node>'
-    (plan / CIB).write_text(re.sub(r'(<node id="3" uname="login1") />', rf"\1>{standby}", text))
-    assert not findings(read_plan(plan))[0]

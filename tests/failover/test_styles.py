@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from conftest import one_in
-from failover.clusters import GOOD, need, with_start
+from failover.clusters import GOOD, need
 from strakes.base.errors import BadInputError
 from strakes.failover.check import RuleFinding, check, findings
 from strakes.failover.setup import read_plan
-from strakes.failover.validators import ValidatorVerdict, verdicts
+from strakes.failover.validators import ValidatorVerdict
 
 
 def test_there_are_at_least_123_good_configurations() -> None:
     assert len(GOOD) >= 123
 
 
-# Every sixth one is checked with simulations of all failures, which take most of the time, the others only with --all.
-_SAMPLE = list(GOOD)[::6]
+# Simulations take most of the time. Without --all, most configurations are judged without them.
+_SAMPLE = list(GOOD)[::16]
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,9 @@ def test_a_good_configuration_of_another_style_has_no_error_and_at_most_one_warn
     _require_good(result.verdicts, result.findings)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.more) for name in GOOD if name not in _SAMPLE])
-def test_a_good_configuration_of_another_style_is_good_when_it_starts(name: str, tmp_path: Path) -> None:
-    need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
-    setup = with_start(read_plan(GOOD[name]), tmp_path)
-    _require_good(verdicts(setup), findings(setup)[0])
+@pytest.mark.parametrize("name", one_in(4, [name for name in GOOD if name not in _SAMPLE]))
+def test_a_good_configuration_is_good_without_simulations(name: str) -> None:
+    _require_good((), findings(read_plan(GOOD[name]))[0])
 
 
 def _require_good(verdicts: Sequence[ValidatorVerdict], findings: Sequence[RuleFinding]) -> None:
@@ -52,7 +50,7 @@ def _require_good(verdicts: Sequence[ValidatorVerdict], findings: Sequence[RuleF
 _JUNK = ("", "x", "-1", "99999999999", "a:b:c", ";;", "0", "::", "[::1]", "INFINITY", "a b")
 
 
-@pytest.mark.parametrize("seed", one_in(4, range(40)))
+@pytest.mark.parametrize("seed", one_in(4, range(20)))
 def test_damaged_files_are_judged_or_refused_without_a_crash(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     shutil.copytree(GOOD[chance.choice(list(GOOD))], tmp_path, dirs_exist_ok=True)

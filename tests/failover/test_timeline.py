@@ -102,18 +102,6 @@ def test_a_client_is_called_hit_only_with_enough_operations() -> None:
     assert not outage_of("none", [], 1005).hit
 
 
-def test_a_client_with_long_operations_is_hit_only_by_longer_waits() -> None:
-    usual = [ClientOperation(1000 + 31 * number, 1030 + 31 * number) for number in range(8)]
-    assert not outage_of("long", usual, 1130).hit
-    longer = [
-        *usual[:4],
-        ClientOperation(1124, 1174),
-        *(ClientOperation(1175 + 31 * n, 1205 + 31 * n) for n in range(4)),
-    ]
-    outage = outage_of("long", longer, 1130)
-    assert outage.hit and outage.back_after_s == pytest.approx(44)
-
-
 def test_errors_that_did_not_occur_before_are_an_outage_of_any_length() -> None:
     before, after = steady([1000 + 0.1 * n for n in range(50)], 0.02), steady([1006 + 0.1 * n for n in range(50)], 0.02)
     failed = steady([1005 + 0.1 * n for n in range(10)], 0.001, "EIO")
@@ -126,33 +114,6 @@ def test_errors_that_did_not_occur_before_are_an_outage_of_any_length() -> None:
         *after,
     ]
     assert not outage_of("failing anyway", mixed, 1004).hit
-
-
-def drawn_operations(seed: int, usual_s: float, number: int) -> list[ClientOperation]:
-    drawn = random.Random(seed)
-    now, operations = 1000.0, []
-    for _ in range(number):
-        took_s = usual_s * drawn.lognormvariate(0, 0.7)
-        operations.append(ClientOperation(now, now + took_s))
-        now += took_s + drawn.uniform(0, 0.1)
-    return operations
-
-
-def test_clients_are_seldom_called_hit_without_a_fault_and_always_with_one() -> None:
-    seeds, seem_hit = range(200), 0
-    for seed in seeds:
-        before, usual_s = 25 + seed, (0.005, 0.05, 0.3)[seed % 3]
-        operations = drawn_operations(seed, usual_s, before + 150)
-        fault_s = operations[before].begun_s
-        seem_hit += outage_of("a", operations, fault_s).hit
-        held_s = 5 + 40 * usual_s
-        later = [
-            replace(operation, begun_s=operation.begun_s + held_s * (number > 0), ended_s=operation.ended_s + held_s)
-            for number, operation in enumerate(operations[before:])
-        ]
-        outage = outage_of("a", [*operations[:before], *later], fault_s)
-        assert outage.hit and outage.back_after_s == pytest.approx(later[0].ended_s - fault_s)
-    assert seem_hit <= 0.02 * len(seeds)
 
 
 def test_a_stall_does_not_include_pauses_between_requests() -> None:
@@ -197,10 +158,10 @@ def habits(drawn: random.Random, kind: str) -> list[ClientOperation]:
 
 @pytest.mark.parametrize("kind", ["checkpoints", "slow and silent", "commits"])
 def test_usual_waits_of_a_client_are_seldom_called_an_outage(kind: str) -> None:
-    clients = [habits(random.Random(f"{kind} {seed}"), kind) for seed in range(100)]
+    clients = [habits(random.Random(f"{kind} {seed}"), kind) for seed in range(40)]
     for before_s in (15, 60, 150):
         outages = [outage_of("a", operations, 1000 + before_s) for operations in clients]
-        assert sum(outage.hit for outage in outages) <= 6, before_s
+        assert sum(outage.hit for outage in outages) <= 2, before_s
         assert all(outage.known for outage in outages if outage.hit), before_s
 
 
@@ -239,6 +200,7 @@ def test_heavy_tailed_waits_are_seldom_called_an_outage() -> None:
     assert hit <= 2
 
 
+@pytest.mark.long
 def test_a_long_record_with_one_episode_of_waits_is_evaluated_in_time() -> None:
     operations, at_s = [], 1000.0
     for number in range(60_000):

@@ -54,7 +54,7 @@ def with_start(setup: Setup, directory: Path) -> Setup:
             engine = PolicyEngine(setup, directory)
             steady, nodes = started(setup, engine), setup.cib.members_of_corosync
             without = {node: engine.settled(steady.file, ["--node-fail", node]) for node in nodes}
-            return replace(setup, behaviour=Behaviour(steady, without, {}))
+            return replace(setup, behaviour=Behaviour(steady, without))
     return setup
 
 

@@ -52,7 +52,6 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "replicated resource": (cluster_facts.replicated_resources, "drbd"),
     "Lustre target": (lustre.targets, "lustre"),
     "simulated service": (cluster_facts.simulated_services, "pacemaker", "behaviour"),
-    "simulated need": (cluster_facts.needs, "pacemaker", "behaviour"),
     "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
@@ -128,15 +127,17 @@ def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> It
         things, *needs = _SUBJECTS[about]
         for thing in things(setup) if setup.parts.issuperset(needs) else ():
             for grade, met in ((grade, case) for grade, case in own if holds(case, thing.fact)):
-                yield grade(f"{thing.where} {_filled(say, thing) if say else _described(met, thing)}")
+                yield grade(f"{thing.where} {_filled(say or 'has {met}', thing, met)}")
                 break
 
 
-def _filled(say: str, thing: Thing) -> str:
+def _filled(say: str, thing: Thing, met: Mapping[str, str]) -> str:
+    shown = {name: ", ".join(_shown(thing, name)) for name in re.findall(r"\{([^{}]+)\}", say)}
+    shown["met"] = _described(met, thing)
     for part in re.findall(r"\[([^\[\]]+)\]", say):
-        known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
+        known = all(shown[name] for name in re.findall(r"\{([^{}]+)\}", part))
         say = say.replace(f"[{part}]", part if known else "")
-    return re.sub(r"\{([^{}]+)\}", lambda name: ", ".join(_shown(thing, name[1])), say)
+    return re.sub(r"\{([^{}]+)\}", lambda name: shown[name[1]], say)
 
 
 def _shown(thing: Thing, name: str) -> list[str]:
@@ -146,7 +147,7 @@ def _shown(thing: Thing, name: str) -> list[str]:
 def _described(conditions: Mapping[str, str], thing: Thing) -> str:
     names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
     texts = [f"{name}={', '.join(_shown(thing, name))}" if thing.fact(name) else f"no {name}" for name in names]
-    return f"has {' and '.join(texts)}"
+    return " and ".join(texts)
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:

@@ -11,12 +11,10 @@ from xml.etree import ElementTree as Xml
 from strakes.failover.blocks import Block, Resource
 from strakes.failover.cib import Cib
 from strakes.failover.facts import Facts, Table, Thing, facts, is_true, yes
-from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES, SBD, needs_one_node
 from strakes.failover.rules_constraints import placed_by_agents
 from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
 from strakes.failover.rules_nodes import settings_of_nodes
-from strakes.failover.rules_possessions import needed_with_role
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failures/failure", "fence_history/fence_event")
@@ -236,20 +234,3 @@ def dead_nodes(setup: Setup) -> Iterator[Thing]:
         others = [name for name in sorted(snapshot.fenced) if name != node]
         deduced = {"runs services": yes(busy), "is powered off": yes(node in snapshot.fenced), "keeps data": keeps}
         yield Thing(f"cib: {node}", facts(deduced, {"powered off instead": others}))
-
-
-def needs(setup: Setup) -> Iterator[Thing]:
-    """Yield each pair of a service and a resource that the service needs, such as a mount or a promoted copy."""
-    seen = setup.simulated
-    snapshots = {"with all nodes up": seen.steady}
-    snapshots |= {f"without {node}": snapshot for node, snapshot in seen.without.items()}
-    snapshots |= {f"after a failure of {name}": snapshot for name, snapshot in seen.failed.items()}
-    alike: dict[tuple[str, str, str], list[Primitive]] = {}
-    for user, base, role in needed_with_role(setup):
-        alike.setdefault((user.id, base.agent, role), []).append(base)
-    for (user_id, _, role), bases in alike.items():
-        apart = list[str]()  # A service that can use several resources of the same agent needs only one of them.
-        for when, one in snapshots.items():
-            there = {node for base in bases for node in one.nodes_of(base.id, role)}
-            apart += [when] if one.nodes_of(user_id) - there else []
-        yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))

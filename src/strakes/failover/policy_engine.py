@@ -8,7 +8,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -212,7 +212,6 @@ def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
 
 _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
 _AT_ONCE = min(8, os.cpu_count() or 1)
-_MOST_FAILURES = 40  # Maximum number of simulated failures. They take 6 s, twice the number takes 12 s.
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
@@ -227,24 +226,16 @@ def behaviour_of(setup: Setup) -> Behaviour | None:
 
 
 def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
-    cib, steady = setup.pacemaker, started(setup, engine)
-    running = [one for one in cib.services if steady.nodes_of(one.id)]
-    services = [one for one in running if any(operation.repeats for operation in one.operations)]
+    steady, without, unanswered = started(setup, engine), dict[str, Snapshot](), 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        nodes = cib.members_of_corosync
+        nodes = setup.pacemaker.members_of_corosync
         lost = {node: pool.submit(engine.settled, steady.file, ["--node-fail", node]) for node in nodes}
-        failed: dict[str, Future[Snapshot]] = {}
-        for one in services[:_MOST_FAILURES]:
-            role = "Promoted" if steady.nodes_of(one.id, "Promoted") else ""
-            node = min(steady.nodes_of(one.id, role))
-            failure = failed_monitor(one, steady.guests.get((one.id, node), (node,))[0], role)
-            failed[one.id] = pool.submit(engine.settled, steady.file, ["--op-inject", failure], 1)
-    return Behaviour(
-        steady,
-        _answered(lost),
-        _answered(failed),
-        sum(isinstance(one.exception(), CommandTimeout) for one in (*lost.values(), *failed.values())),
-    )
+    for node, trial in lost.items():
+        try:
+            without[node] = trial.result()
+        except CommandTimeout:
+            unanswered += 1
+    return Behaviour(steady, without, unanswered)
 
 
 def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
@@ -261,10 +252,6 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, s
     idle = {name for name in roles if not steady.nodes_of(name, roles[name]) and name not in steady.unmanaged}
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name, roles[name]))
-
-
-def _answered(trials: Mapping[str, Future[Snapshot]]) -> dict[str, Snapshot]:
-    return {name: one.result() for name, one in trials.items() if not isinstance(one.exception(), CommandTimeout)}
 
 
 @dataclass(frozen=True)

@@ -241,12 +241,3 @@ def clone_of(setup: Setup, device: str) -> str:
     clones = {one.values.get("drbd_resource", ""): one.clone for one in setup.services if one.is_drbd}
     names = [resource.name for resource in setup.drbd if device in resource.devices]
     return next((clones[name] for name in names if name in clones), "")
-
-
-def needed_with_role(setup: Setup) -> Iterator[tuple[Primitive, Primitive, str]]:
-    """Yield (service, resource, role): the service needs the resource in this role (empty: any role)."""
-    cib = setup.pacemaker
-    yield from ((user, base, "") for user, base in needs_of(cib))
-    for user in cib.services if setup.drbd else ():
-        clone = clone_of(setup, user.device) if user.uses_disk else ""
-        yield from ((user, base, "Promoted") for base in cib.services if clone and base.clone == clone)

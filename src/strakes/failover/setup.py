@@ -60,11 +60,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Simulated states: with all nodes up, after the death of each node, and after the failure of each service."""
+    """Simulated states: with all nodes up, and after the death of each node."""
 
     steady: Snapshot
     without: dict[str, Snapshot]
-    failed: dict[str, Snapshot]
     unanswered: int = 0
 
 

@@ -122,9 +122,11 @@ def test_pcs_commands_may_add_a_quorum_device_watchdogs_and_agents_that_are_not_
         "pcs cluster setup c na nb\npcs stonith sbd enable\npcs quorum device add model net host=q algorithm=ffsplit\n"
         "pcs property set stonith-watchdog-timeout=10\n"
         "pcs resource create ag ocf:mssql:ag ag_name=a promotable meta notify=true\n"
+        "pcs resource disable ag ag-clone\npcs resource enable ag-clone\n"
     )
     setup = read_plan(tmp_path)
-    assert setup.pacemaker.clones == {"ag-clone": {"promotable": "true", "notify": "true"}}
+    assert setup.pacemaker.clones["ag-clone"].items() >= {"promotable": "true", "notify": "true"}.items()
+    assert setup.services[0].meta["target-role"] == "Started", "pcs enables a clone together with its copies"
     assert {one.role for one in setup.services[0].operations} == {"", "Promoted"}
     assert not [one for one in findings(setup)[0] if one.severity == "error"]
 
@@ -284,6 +286,9 @@ Resources:
   Docker: image=haproxy replicas=3
  Resource: ip (class=ocf provider=heartbeat type=IPaddr2)
   Attributes: ip=10.0.0.5
+Stonith Devices:
+ Resource: f (class=stonith type=fence_apc)
+  Attributes: ip="10.0.0.6" pcmk_host_map="na:1;nb:2"
 Colocation Constraints:
  ip with proxy-bundle (score:INFINITY)
 """
@@ -294,6 +299,7 @@ def test_bundles_of_pcs_config_are_clones_of_their_resource_or_containers(tmp_pa
     setup = read_plan(tmp_path)
     assert not setup.undefined and setup.pacemaker.promotable("galera-bundle")
     assert [one.id for one in setup.services if one.clone] == ["galera", "proxy-bundle-container"]
+    assert setup.devices[0].values == {"ip": "10.0.0.6", "pcmk_host_map": '"na:1;nb:2"'}, "pcs adds no such quotes"
     rules = {one.rule for one in findings(setup)[0]}
     assert not rules & {"operation-wrong", "number-of-promoted-copies-wrong", "address-not-tied-to-a-service"}
 

@@ -176,6 +176,13 @@ def _update(builder: CibBuilder, words: list[str]) -> None:
     builder.change(words[0], read)
 
 
+def _enable(builder: CibBuilder, words: list[str], role: str) -> None:
+    for element in filter(None, map(builder.find, words)):
+        # pcs enables or disables a clone together with what it copies.
+        for one in [element, *element] if element.tag == "clone" else [element]:
+            builder.change(one.get("id", ""), Words((), {}, (("meta", "", {"target-role": role}),)))
+
+
 def add_location(builder: CibBuilder, words: list[str]) -> None:
     """Add the constraints of ``constraint location RESOURCE prefers|avoids NODE=SCORE`` or ``RESOURCE rule ...``."""
     resource, *rest = words
@@ -252,6 +259,8 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource promotable": partial(_clone, promotable=True),
     "resource master": _master,
     "resource update": _update,
+    "resource enable": partial(_enable, role="Started"),
+    "resource disable": partial(_enable, role="Stopped"),
     "stonith update": _update,
     "resource meta": lambda builder, words: _update(builder, [words[0], "meta", *words[1:]]),
     "resource op add": lambda builder, words: builder.change(words[0], read_words(["op", *words[1:]], _BLOCKS)),
@@ -320,8 +329,13 @@ def _tree(text: str) -> _Line:
     return top
 
 
+# pcs prints quotes only around values with a blank or =. Other quotes belong to the value.
+_OWN_QUOTES = re.compile(r"""\b(pcmk_host_\w+=)("[^"\s=]*")""")
+
+
 def _pairs(line: _Line) -> dict[str, str]:
     texts = [line.text.partition(":")[2], *(child.text for child in line.children)]
+    texts = [_OWN_QUOTES.sub(r"\1'\2'", text) for text in texts]
     return {key: value for text in texts for key, value in read_words(split_words(text), ()).settings.items()}
 
 

@@ -221,3 +221,22 @@ def test_an_unmanaged_resource_is_not_reported_as_running_nowhere() -> None:
     need("crm_simulate")
     found = check(read_plan(SAMPLE / "unmanaged-stop-1.xml")).findings
     assert not [one for one in found if "nowhere" in one.rule and "rsc1" in " ".join(one.places)]
+
+
+def test_failures_without_monitor_or_fencing_last_and_the_watchdog_is_a_level(tmp_path: Path) -> None:
+    need("crm_simulate")
+    rule = "<rsc_location id='l' rsc='g'><rule id='r' score='9'><expression id='e' attribute='x' operation='eq' value='1'/>"
+    given = ["property stonith-enabled=false", f"xml constraints {rule}</rule></rsc_location>", "location h g 50: a"]
+    given += ["primitive ip ocf:heartbeat:IPaddr2 ip=10.0.0.9 cidr_netmask=24"]
+    scenes = {one.failures[0].text: one for one in rehearse(setup_of_example(given), doubles=False).singles}
+    assert scenes["ip fails"].ending == scenes["fs fails and cannot be stopped"].ending == "outage"
+    assert (scenes["a dies"].split_brain != "", scenes["b dies"].split_brain) == (True, "")
+    given = [
+        "property stonith-watchdog-timeout=10 have-watchdog=true",
+        "node c",
+        "level a 1 fence_a",
+        "level a/2 2 watchdog",
+    ]
+    given += ["corosync node.3 name=c nodeid=3 ring0_addr=10.0.0.3 ring1_addr=10.0.1.3", "corosync quorum two_node=0"]
+    scene = Story(setup_of_example([*given, "location h g 50: a"]), tmp_path).play((RoomPart("supply", "a"),))
+    assert (scene.ending, scene.fenced, scene.said) == ("take-over", ("a",), ())

@@ -60,11 +60,11 @@ def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ..
     # fence_kdump succeeds only for a node that dumps its memory.
     useful = (device for device in fencing.devices_for(setup.pacemaker, node) if device.agent != "fence_kdump")
     devices = {device.id: device for device in useful}
-    named = setup.pacemaker.levels_of(node)
-    levels = [level for level in named if set(level) <= devices.keys()] if named else [(name,) for name in devices]
-    yield from (tuple(_cut(cluster, devices[name], node) for name in level) for level in levels)
-    if not named and fencing.watchdog_fences(setup):
-        yield (Cut("watchdog", "surely", node),)
+    cuts = {name: _cut(cluster, device, node) for name, device in devices.items()}
+    if fencing.watchdog_fences(setup):
+        cuts |= {"watchdog": Cut("watchdog", "surely", node)}  # Pacemaker's own name in fencing levels.
+    levels = setup.pacemaker.levels_of(node) or [(name,) for name in cuts]
+    yield from (tuple(cuts[name] for name in level) for level in levels if set(level) <= cuts.keys())
 
 
 def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:

@@ -46,7 +46,7 @@ class Story:
         room = Room(self.cluster, Wiring.of(setup, self.cluster))
         state = self.engine.steady(self.policies.watched(room))
         bound = [name for name, own in self.services.items() if all(map(setup.pacemaker.is_bound, own.parts))]
-        placed = {name for name, _ in placed_by_agents(setup.pacemaker)}
+        placed = {name for name, value in placed_by_agents(setup.pacemaker) if math.isinf(value)}
         moved = [name for name, own in self.services.items() if placed & {name, *(one.id for one in own.parts)}]
         reasons = dict.fromkeys(bound, "it is bound to one node") | dict.fromkeys(moved, "its agent decides its place")
         left = reasons if len(reasons) < len(self.services) else {}
@@ -173,6 +173,7 @@ class Story:
             said.append(f"{', '.join(sorted(names))} may still be on: a person must confirm that it is off")
         said += self._old_copies(world, {node.name for node in standing})
         unproven = f"{', '.join(sorted(names))} is not powered off before its services are taken over"
+        taken = any(state.served[name] for name, place in world.state.served.items() if place in names)
         hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
         if sure and hit and self.policies.fencing:
             said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
@@ -192,7 +193,7 @@ class Story:
         frozen = world.frozen or (locked and not sure)
         return replace(
             world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused, frozen=frozen
-        ), Step(state.fenced, tuple(said), "" if self.policies.fencing else unproven, wait=wait)
+        ), Step(state.fenced, tuple(said), unproven if taken and not self.policies.fencing else "", wait=wait)
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
         return self.policies.frozen_without_peer and any(
@@ -214,15 +215,21 @@ class Story:
             if target.replicated and not set(target.nodes) & world.off
             if not all(room.replicates(*pair) for pair in combinations(target.nodes, 2))
         ]
-        if not self.policies.fencing:
+        quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
+        able = islands if self.setup.pacemaker.properties.get("no-quorum-policy") == "ignore" else quorate
+        if able and not self.policies.fencing:
             disks = any(own.devices or own.pools for own in self.services.values())
             text = "both partitions mount the same disks" if disks else "both partitions run the same services"
             if self.setup.drbd:
                 text = "both partitions try to serve, but DRBD allows only one primary"
             if apart:
                 text = "both partitions serve, each from its own DRBD copy"
-            return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
-        quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
+            places, stopped = world.places, {node.name for node in standing} - frozenset[str]().union(*able)
+            homes = [(island, set(one.nodes), places[one.name]) for island in able for one in room.cluster.targets]
+            taken = any(place and place not in island and nodes & island for island, nodes, place in homes)
+            state = replace(world.state, served=_without(world.state.served, set() if taken else stopped))
+            step = Step(said=("nobody is powered off",), split_brain=text if taken else "")
+            return replace(world, state=state, stuck=True, apart=True), step
         if not quorate:
             state = self.engine.after(world.state, self._event(world, quorum=False))
             world = replace(world, state=state, stuck=True, apart=True, quorum=False)
@@ -348,9 +355,9 @@ class Story:
         failing = frozenset({(name, place)})
         in_guest = (name, place) in world.state.guests
         node = next((one for one in world.room.cluster.nodes if one.name == place), None)
-        if self.setup.is_heartbeat:
+        if why := self._unrecovered(name, target, stops=stops):
             state = replace(world.state, served={**world.state.served, target: ""})
-            return replace(world, state=state), Step(said=("Heartbeat does not monitor the resources in haresources",))
+            return replace(world, state=state), Step(said=(why,))
         done = world.room.power_off(node) if node else None
         hit = name if name in self.remote else place
         able = in_guest or (done if node and hit == place else devices_for(self.setup.pacemaker, hit))
@@ -371,6 +378,20 @@ class Story:
         return replace(world, state=state, off=off, stuck=world.stuck or bool(unclean)), Step(
             state.fenced, said, restarted=bool(state.restarted) and {*state.fenced} <= self.remote, wait=wait
         )
+
+    def _unrecovered(self, name: str, target: str, *, stops: bool) -> str:
+        if self.setup.is_heartbeat:
+            return "Heartbeat does not monitor the resources in haresources"
+        own = self.services[target]
+        one = next(part for part in own.parts if part.id == name)
+        roles = ("Promoted",) if one in own.copies else ("", "Started")
+        watched = any(each.repeats and each.enabled and each.role in roles for each in one.operations)
+        # Pacemaker notices the loss of its connection to a remote or guest node without a monitor.
+        if not watched and one.agent != "remote" and "remote-node" not in one.meta:
+            return f"{name} has no monitor{' for its promoted copy' * (one in own.copies)}: nobody notices this"
+        stop = one.operation("stop")
+        blocked = not stops and not self.policies.fencing and (stop is None or stop.on_fail in ("", "block"))
+        return f"without fencing, {name} is blocked until a person acts" * blocked
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
         place = world.state.served.get(part.target, "")

@@ -15,9 +15,9 @@ from failover.rule_example import setup_of_example
 from strakes.failover.check import check
 from strakes.failover.model import model_of
 from strakes.failover.policy_engine import PolicyEngine, idle_resources
-from strakes.failover.rehearsal_room import RoomPart
+from strakes.failover.rehearsal_room import RoomPart, Scene
 from strakes.failover.rehearse import Story, rehearse
-from strakes.failover.setup import read_plan
+from strakes.failover.setup import Setup, read_plan
 from strakes.failover.validators import verdicts
 
 CASES = Path(__file__).parent / "cases"
@@ -25,19 +25,24 @@ CASES = Path(__file__).parent / "cases"
 SAMPLE = CASES / "scheduler"
 
 
+def _scenes(setup: Setup, place: Path, *failures: str) -> list[Scene]:
+    """Play each failure, such as ``node a``, alone."""
+    story = Story(setup, Path(tempfile.mkdtemp(dir=place)))
+    return [story.play((RoomPart(*failure.split(" ", 1)),)) for failure in failures]
+
+
 def test_a_rehearsal_begins_with_the_status_in_the_cib(tmp_path: Path) -> None:
     need("crm_simulate")
-    story = Story(read_plan(SAMPLE / "stonith-1.xml"), tmp_path)
-    assert story.play((RoomPart("node", "sles-3"),)).places["migrator"] == "sles-4"
+    (scene,) = _scenes(read_plan(SAMPLE / "stonith-1.xml"), tmp_path, "node sles-3")
+    assert scene.places["migrator"] == "sles-4"
 
 
-def test_the_node_with_the_higher_priority_wins_a_race() -> None:
+def test_the_node_with_the_higher_priority_wins_a_race(tmp_path: Path) -> None:
     need("crm_simulate")
     given = ["property priority-fencing-delay=30s", "group g fs ip meta priority=5", "location l g 50: b"]
     given += ["primitive ip2 ocf:heartbeat:IPaddr2 ip=10.0.0.10", "colocation c -50: ip2 g"]
     given += ["corosync node.1 ring1_addr=", "corosync node.2 ring1_addr="]
-    said = {scene.failures[0].text: scene.said for scene in rehearse(setup_of_example(given), doubles=False).singles}
-    assert "b survives" in said["network link 0 fails"]
+    assert "b survives" in _scenes(setup_of_example(given), tmp_path, "network link 0")[0].said
 
 
 def test_a_first_level_that_only_waits_for_a_crash_dump_allows_no_split_brain(tmp_path: Path) -> None:
@@ -61,14 +66,16 @@ def test_a_remote_node_is_powered_off_itself_and_services_of_guests_move_with_th
         "pcs resource create vm VirtualDomain config=/vm.xml meta remote-node=ng\npcs resource create p Dummy\n"
         "pcs resource create q Dummy\npcs constraint location p prefers nr=100\npcs constraint location q avoids na nb nr\n"
     )
-    text, rows = (tmp_path / "setup.sh").read_text(), {}
+    text, rows = (tmp_path / "setup.sh").read_text(), dict[str, list[Scene]]()
     for fenced in ("nr", ""):
         (tmp_path / "setup.sh").write_text(text.format(fenced))
-        for scene in rehearse(read_plan(tmp_path), doubles=False).singles:
-            rows[fenced, scene.failures[0].text] = (scene.ending, scene.fenced, set(scene.places) == {"vm", "p", "q"})
-    assert rows["nr", "nr fails"] == ("take-over", ("nr",), True)
-    assert rows["", "nr fails"] == ("outage", (), True)
-    assert {rows["nr", f"{name} dies"][0] for name in ("na", "nb")} == {"nothing", "take-over"}
+        rows[fenced] = _scenes(read_plan(tmp_path), tmp_path, "service nr", "node na", "node nb")
+    assert [(one.ending, one.fenced) for one in rows["nr"][:1] + rows[""][:1]] == [
+        ("take-over", ("nr",)),
+        ("outage", ()),
+    ]
+    assert {one.ending for one in rows["nr"][1:]} == {"nothing", "take-over"}
+    assert set(rows["nr"][0].places) == {"vm", "p", "q"}
 
 
 def test_resources_of_remote_nodes_move_and_floating_drbd_has_no_second_copy(tmp_path: Path) -> None:
@@ -78,15 +85,13 @@ def test_resources_of_remote_nodes_move_and_floating_drbd_has_no_second_copy(tmp
         "pcs resource create nc ocf:pacemaker:remote op monitor interval=10s\n"
         "pcs resource create p Dummy op monitor interval=10s\npcs constraint location p prefers nc=100\n"
     )
-    scenes = {one.failures[0].text: one for one in rehearse(read_plan(tmp_path), doubles=False).singles}
-    assert scenes["p fails"].ending == scenes["nc fails"].ending == "restart"
-    assert scenes["p fails and cannot be stopped"].fenced == ("nc",)
+    failed, lost, stuck = _scenes(read_plan(tmp_path), tmp_path, "service p", "service nc", "stop p")
+    assert failed.ending == lost.ending == "restart" and stuck.fenced == ("nc",)
     given = ["drbd resource r { device /dev/drbd0; disk /dev/vg/r; floating 10.0.0.9:7788; floating 10.1.0.9:7788; }"]
     given += ["primitive d ocf:linbit:drbd drbd_resource=r", "ms m d meta clone-max=1 notify=true", "group g fs"]
     given += ["primitive fs ocf:heartbeat:Filesystem device=/dev/drbd0 directory=/srv/data fstype=ext4"]
     given += ["colocation c inf: m ip", "colocation d2 inf: g m:Promoted", "order o ip m", "order p m:promote g"]
-    endings = {one.failures[0].text: one.ending for one in rehearse(setup_of_example(given), doubles=False).singles}
-    assert endings["shared disks of g fail"] == "outage"
+    assert _scenes(setup_of_example(given), tmp_path, "shelf g")[0].ending == "outage"
 
 
 def test_outlets_have_the_names_of_nodes_and_disks_are_assumed_normal(tmp_path: Path) -> None:
@@ -96,9 +101,9 @@ def test_outlets_have_the_names_of_nodes_and_disks_are_assumed_normal(tmp_path: 
         "primitive ip IPaddr2 params ip=10.0.0.10\nprimitive d ocf:pacemaker:diskd params name=disk\nclone c d\n"
         "location l ip rule -inf: disk ne normal or not_defined disk\n"
     )
-    scenes = {one.failures[0].text: one for one in rehearse(read_plan(tmp_path), doubles=False).singles}
-    assert {(name, *scenes[f"{name} dies"].fenced) for name in ("n1", "n2")} == {("n1", "n1"), ("n2", "n2")}
-    assert {scenes[f"{name} dies"].ending for name in ("n1", "n2")} == {"take-over", "nothing"}
+    scenes = _scenes(read_plan(tmp_path), tmp_path, "node n1", "node n2")
+    assert [one.fenced for one in scenes] == [("n1",), ("n2",)]
+    assert {one.ending for one in scenes} == {"take-over", "nothing"}
 
 
 def test_bound_mounts_are_left_out_and_locks_wait_for_fencing() -> None:
@@ -156,25 +161,25 @@ def _contradictions(file: Path, summary: Path) -> list[str]:
     return [f"{file.stem}: {name}" for name in sorted(running)]
 
 
-def test_a_copy_of_drbd_without_a_majority_does_not_serve() -> None:
+def test_a_copy_of_drbd_without_a_majority_does_not_serve(tmp_path: Path) -> None:
     need("crm_simulate")
     hosts = " ".join(f"on {name} {{ address 10.1.1.{number}:7789; }}" for number, name in enumerate("abc", 1))
     drbd = f"drbd resource r {{ options {{ quorum majority; }} device /dev/drbd0; disk /dev/vg/r; {hosts} }}"
     given = [drbd, "node c", "primitive d ocf:linbit:drbd drbd_resource=r", "ms m d meta notify=true clone-max=3"]
     given += ["primitive fs ocf:heartbeat:Filesystem device=/dev/drbd0 directory=/srv/data fstype=ext4"]
     given += ["order o m:promote g:start", "colocation c1 INFINITY: g m:Promoted"]
-    endings = {one.failures[0].text: one.ending for one in rehearse(setup_of_example(given), doubles=False).singles}
-    assert endings["network replication network fails"] == "outage" != endings["network link 0 fails"]
+    scenes = _scenes(setup_of_example(given), tmp_path, "network replication network", "network link 0")
+    assert scenes[0].ending == "outage" != scenes[1].ending
 
 
-def test_the_attributes_of_drbd_that_promotes_itself_are_simulated() -> None:
+def test_the_attributes_of_drbd_that_promotes_itself_are_simulated(tmp_path: Path) -> None:
     need("crm_simulate")
     given = ["drbd resource r { device /dev/drbd0; disk /dev/vg/r; meta-disk internal; }", "clone y x"]
     given += ["primitive fs ocf:heartbeat:Filesystem device=/dev/drbd0 directory=/srv/data fstype=ext4"]
     given += ["primitive x ocf:linbit:drbd-attr", "location l fs rule -inf: not_defined drbd-promotion-score-r"]
     given += ["location m fs rule drbd-promotion-score-r: defined drbd-promotion-score-r"]
-    endings = {one.failures[0].text: one.ending for one in rehearse(setup_of_example(given), doubles=False).singles}
-    assert {endings["a dies"], endings["b dies"]} == {"take-over", "nothing"}
+    scenes = _scenes(setup_of_example(given), tmp_path, "node a", "node b")
+    assert {one.ending for one in scenes} == {"take-over", "nothing"}
 
 
 def test_a_configuration_with_only_clones_has_nothing_to_rehearse(tmp_path: Path, strakes: StrakesRunner) -> None:
@@ -184,13 +189,12 @@ def test_a_configuration_with_only_clones_has_nothing_to_rehearse(tmp_path: Path
     assert done.returncode == 0 and "Nothing to rehearse" in done.stdout and "Split brain" not in done.stdout
 
 
-def test_promoted_copies_in_a_bundle_are_simulated_and_their_failures_rehearsed() -> None:
+def test_promoted_copies_in_a_bundle_are_simulated_and_their_failures_rehearsed(tmp_path: Path) -> None:
     need("crm_simulate")
-    result = rehearse(read_plan(CASES / "bundle-with-a-promoted-copy"), doubles=False)
-    endings = {scene.failures[0].text: scene.ending for scene in result.singles}
-    assert {endings["n1 dies"], endings["n2 dies"]} == {"take-over", "nothing"}
+    setup = read_plan(CASES / "bundle-with-a-promoted-copy")
+    endings = [one.ending for one in _scenes(setup, tmp_path, "node n1", "node n2", "service db", "stop db")]
     # Pacemaker restarts the container of a copy that cannot be stopped.
-    assert endings["db fails"] == endings["db fails and cannot be stopped"] == "restart"
+    assert {*endings[:2]} == {"take-over", "nothing"} and endings[2:] == ["restart", "restart"]
 
 
 def _running(text: str, names: frozenset[str]) -> set[str]:
@@ -228,9 +232,9 @@ def test_failures_without_monitor_or_fencing_last_and_the_watchdog_is_a_level(tm
     rule = "<rsc_location id='l' rsc='g'><rule id='r' score='9'><expression id='e' attribute='x' operation='eq' value='1'/>"
     given = ["property stonith-enabled=false", f"xml constraints {rule}</rule></rsc_location>", "location h g 50: a"]
     given += ["primitive ip ocf:heartbeat:IPaddr2 ip=10.0.0.9 cidr_netmask=24"]
-    scenes = {one.failures[0].text: one for one in rehearse(setup_of_example(given), doubles=False).singles}
-    assert scenes["ip fails"].ending == scenes["fs fails and cannot be stopped"].ending == "outage"
-    assert (scenes["a dies"].split_brain != "", scenes["b dies"].split_brain) == (True, "")
+    scenes = _scenes(setup_of_example(given), tmp_path, "service ip", "stop fs", "node a", "node b")
+    assert scenes[0].ending == scenes[1].ending == "outage"
+    assert (scenes[2].split_brain != "", scenes[3].split_brain) == (True, "")
     given = [
         "property stonith-watchdog-timeout=10 have-watchdog=true",
         "node c",
@@ -238,5 +242,5 @@ def test_failures_without_monitor_or_fencing_last_and_the_watchdog_is_a_level(tm
         "level a/2 2 watchdog",
     ]
     given += ["corosync node.3 name=c nodeid=3 ring0_addr=10.0.0.3 ring1_addr=10.0.1.3", "corosync quorum two_node=0"]
-    scene = Story(setup_of_example([*given, "location h g 50: a"]), tmp_path).play((RoomPart("supply", "a"),))
+    (scene,) = _scenes(setup_of_example([*given, "location h g 50: a"]), tmp_path, "supply a")
     assert (scene.ending, scene.fenced, scene.said) == ("take-over", ("a",), ())

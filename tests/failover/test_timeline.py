@@ -77,18 +77,6 @@ def test_pauses_between_requests_are_no_outage(pause_s: float) -> None:
     assert outage.hit and outage.back_after_s == pytest.approx(0.5 * pause_s + 15)
 
 
-def test_a_client_that_works_in_bursts_is_hit_only_if_it_waited() -> None:
-    bursts = [1000 + 30 * burst + 0.1 * number for burst in range(8) for number in range(20)]
-    assert not outage_of("bursts", steady(bursts, 0.05), 1125).hit
-    held = [max(begun, 1123.0) if 1090 < begun < 1123 else begun for begun in bursts]
-    operations = [
-        ClientOperation(due, begun + 0.05 * (1 + number % 20))
-        for number, (due, begun) in enumerate(zip(bursts, held, strict=True))
-    ]
-    outage = outage_of("bursts", operations, 1089)
-    assert outage.hit and outage.back_after_s == pytest.approx(34.05)
-
-
 def test_a_client_is_called_hit_only_with_enough_operations() -> None:
     assert not outage_of("few", steady([1000, 1010]), 1005).hit
     few = outage_of("few", [*steady([1000]), ClientOperation(1006, 1020)], 1005)

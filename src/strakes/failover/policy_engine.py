@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -211,7 +209,6 @@ def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
 
 
 _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
-_AT_ONCE = min(8, os.cpu_count() or 1)
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
@@ -227,12 +224,9 @@ def behaviour_of(setup: Setup) -> Behaviour | None:
 
 def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
     steady, without, unanswered = started(setup, engine), dict[str, Snapshot](), 0
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        nodes = setup.pacemaker.members_of_corosync
-        lost = {node: pool.submit(engine.settled, steady.file, ["--node-fail", node]) for node in nodes}
-    for node, trial in lost.items():
+    for node in setup.pacemaker.members_of_corosync:
         try:
-            without[node] = trial.result()
+            without[node] = engine.settled(steady.file, ["--node-fail", node])
         except CommandTimeout:
             unanswered += 1
     return Behaviour(steady, without, unanswered)

@@ -114,9 +114,10 @@ def test_a_run_is_alive_for_a_process_in_another_time_namespace(tmp_path: Path) 
     if os.geteuid() != 0 or not Path("/proc/self/ns/time").exists():
         pytest.skip("needs root and a kernel with time namespaces")
     shifted = ["unshare", "--time", "--boottime", "100000", "--fork", sys.executable, "-I", "-c"]
-    script = f"from strakes.targets.clean import clean; print(len(clean({str(tmp_path)!r}).skipped_live))"
+    script = "import sys; from pathlib import Path; from strakes.targets.clean import clean; "
+    script += "print(len(clean(Path(sys.argv[1])).skipped_live))"
     with Workspace.create(tmp_path, RUN):
-        assert subprocess.check_output([*shifted, script], text=True) == "1\n"
+        assert subprocess.check_output([*shifted, script, str(tmp_path)], text=True) == "1\n"
 
 
 @pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"boot": "another"}, {"pid_namespace": "pid:[1]"}])

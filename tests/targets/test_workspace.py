@@ -14,10 +14,11 @@ import pytest
 from conftest import wait_for
 from mounts import NOBODY, other_user, tmpfs_mounted
 from strakes.base.errors import BadInputError, MeasurementError
+from strakes.targets import calls
 from strakes.targets import workspace as module
 from strakes.targets.clean import clean
 from strakes.targets.marker import MARKER_NAME, Marker, read_marker
-from strakes.targets.mountinfo import Mount
+from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.workspace import Workspace
 
 RUN = "20260101-000000-test-0000"
@@ -226,6 +227,31 @@ def test_root_refuses_a_directory_whose_entries_others_can_rename(
     assert "other users" in found.what and "mkdir" in found.remedy and not any(place.iterdir())
     with pytest.raises(BadInputError, match="other users"):
         clean(place)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has more rights than the owner of a directory")
+@pytest.mark.parametrize(("owner", "mode", "followed"), [(0, 0o755, True), (0, 0o1777, False), (NOBODY, 0o755, False)])
+def test_root_follows_only_links_that_no_other_user_can_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: int, mode: int, followed: bool
+) -> None:
+    home, place = tmp_path / "home", tmp_path / "place"
+    home.mkdir()
+    (place / "below").mkdir(parents=True)
+    (home / "link").symlink_to(place)
+    os.chown(home, owner, owner)
+    home.chmod(mode)
+    if followed:
+        with Workspace.create(home / "link" / "below", RUN) as workspace:
+            assert workspace.path.parent == place / "below"
+        return
+    found = refusal(home / "link" / "below")
+    assert "another user chooses" in found.what and str(place / "below") in found.remedy
+    with pytest.raises(BadInputError, match="another user chooses"):
+        clean(home / "link")
+    with pytest.raises(BadInputError, match="cannot work"):
+        Workspace.create(home / "link" / "below", RUN, mount=find_mount(read_mounts(), str(place)))
+    monkeypatch.setattr(calls, "call", lambda *_: (str(place), -1))
+    assert "takes its place" in refusal(home).why and not any((place / "below").iterdir())
 
 
 @pytest.mark.parametrize("made", ["directory", "file", "link"])

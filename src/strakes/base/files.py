@@ -97,10 +97,12 @@ def open_directory(path: Path, *, make: int = 0, guarded: bool = False) -> int:
         return os.open(".", _DIRECTORY, dir_fd=directory)
 
 
-def make_directory(path: Path) -> None:
-    """Create a directory and its missing parents with mode 0700. Raises OSError."""
-    with _directory(path, make=0o700):
-        pass
+def refuse_links_of_others(path: Path, real: Path) -> None:
+    """Raise PlantedFileError for root if a link of another user leads to ``path``. ``real``: path without links."""
+    if os.geteuid() == 0:
+        with _directory(path) as directory:
+            if not os.path.samestat(os.fstat(directory), os.stat(real)):
+                raise PlantedFileError("another directory takes its place", path)
 
 
 def make_new_directory(path: Path) -> int:

@@ -174,12 +174,9 @@ def source_without_secrets(source: str) -> str:
     >>> source_without_secrets("//me:secret@srv/share?token=1"), source_without_secrets("me@1.keyfs=/")
     ('//...@srv/share?...', 'me@1.keyfs=/')
     """
-    hidden = _SOURCE_VALUE.sub(_source_value, _SOURCE_LOGIN.sub(r"\1...", _without_logins(source)))
+    hidden = _SOURCE_LOGIN.sub(r"\1...", _without_logins(source))
+    hidden = _SOURCE_VALUE.sub(lambda found: f"{found[1]}..." if is_secret(found[2], found[3]) else found[0], hidden)
     return hidden if re.match("/(?!/)", source) or "?" not in hidden else hidden.partition("?")[0] + "?..."
-
-
-def _source_value(found: re.Match[str]) -> str:
-    return f"{found[1]}..." if is_secret(found[2], found[3]) else found[0]
 
 
 def _without_logins(text: str) -> str:

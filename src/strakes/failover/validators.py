@@ -17,7 +17,7 @@ from typing import Literal
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import make_directory, write_kept
+from strakes.base.files import open_directory, write_kept
 from strakes.base.foreign_text import without_secrets
 from strakes.failover.blocks import Block, read_corosync, rewritten_drbd
 from strakes.failover.cib import Cib
@@ -156,7 +156,7 @@ def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place, words = Path(name), ["env", "-C", "/"]
         for file, content in files.items():
-            make_directory((place / file).parent)
+            os.close(open_directory((place / file).parent, make=0o700))
             write_kept(place / file, content, mode=0o640)
         if os.geteuid() == 0:
             try:

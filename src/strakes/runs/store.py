@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError, did_you_mean
 from strakes.base.file_kinds import refuse_other_kind
-from strakes.base.files import closing, default_root, make_directory, make_new_directory, own_directory, pinned
+from strakes.base.files import closing, default_root, make_new_directory, open_directory, own_directory, pinned
 from strakes.base.foreign_text import command_line
 from strakes.base.units import counted
 from strakes.base.version import __version__
@@ -164,7 +164,7 @@ class Store:
     def _new_directory(self, name: str) -> tuple[Path, int]:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
         try:
-            make_directory(self._runs)
+            os.close(open_directory(self._runs, make=0o700))
             while True:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
                 with suppress(FileExistsError):

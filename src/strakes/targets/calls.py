@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.file_kinds import DIRECTORY, refuse_other_kind
-from strakes.base.files import closing
+from strakes.base.files import PlantedFileError, closing, refuse_links_of_others
 from strakes.base.units import counted, format_bytes
 from strakes.targets import child
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Runner, run
@@ -302,11 +302,16 @@ _UNUSABLE = {
 def find_directory(path: Path) -> tuple[Path, Mount]:
     """Return a directory's path without symbolic links, and its mount.
 
-    Raises BadInputError for a directory that cannot be entered, MeasurementError if its file system does not answer.
+    Raises BadInputError for a directory that cannot be entered or, for root, to which a link of another user leads.
+    Raises MeasurementError if its file system does not answer.
     """
     try:
         real, number = call("directory", str(path))
+        refuse_links_of_others(path, Path(real))
         return Path(real), _mount_with(number, Path(real))
+    except PlantedFileError as error:
+        what, remedy = "another user chooses where this path leads", f"Give the path without links: {real}"
+        raise BadInputError(what, where=str(path), why=str(error.strerror), remedy=remedy) from error
     except OSError as error:
         what, remedy = _UNUSABLE.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))
         if error.errno == errno.ENOTDIR:

@@ -20,6 +20,7 @@ REFUSED_STATUS = 3
 EXCHANGED_STATUS = 4
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # From linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
@@ -46,7 +47,10 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 
 def _try_writing(path: str, name: str) -> None:
     parent, new = os.path.split(path)
-    above = os.open(parent, _DIRECTORY)  # A descriptor stays valid if another user replaces the directory.
+    above = os.open(parent[:1], _DIRECTORY)
+    # Follow no links. A descriptor stays valid if another user replaces the directory. The process ends soon.
+    for step in parent.split("/")[1:]:
+        above = os.open(step or ".", _STEP, dir_fd=above)
     os.mkdir(new, 0o700, dir_fd=above)
     try:
         directory = os.open(new, _DIRECTORY, dir_fd=above)

@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError
-from strakes.base.files import closing
+from strakes.base.files import closing, open_directory
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.registry import detect
-from strakes.targets.removal import MOST_LISTED, OPEN_DIRECTORY, Left, enter, remove_workspace
+from strakes.targets.removal import MOST_LISTED, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_place_of_others, refuse_workspace
 
 # Values of errno which prove that a name is not a workspace of this user. EMFILE, for example, proves nothing.
@@ -45,7 +45,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
     real = target.path
     refuse_workspace(real)
     try:
-        parent = os.open(real, OPEN_DIRECTORY)
+        parent = open_directory(real)
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise BadInputError(
@@ -90,7 +90,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
     """Return a text for each measurement in a directory except ``run``: its run, process, user and host."""
     try:
-        opened = os.open(directory, OPEN_DIRECTORY)
+        opened = open_directory(directory)
     except OSError:
         return ()
     others = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -135,7 +135,9 @@ def options_of(wanted: Layout) -> list[str]:
     options = [] if mirrors else [*_options(wanted)]
     for mirror in mirrors:
         options += ["-N"] if len(mirrors) > 1 else []
-        options += _components(part for part in wanted.components if part.mirror == mirror)
+        for part in wanted.components:
+            if part.mirror == mirror:
+                options += ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
     return options
 
 
@@ -187,11 +189,6 @@ def _with(layout: Layout, option: str, value: str) -> Layout:
     name, read = _READ[option]
     given: dict[str, Any] = {name: read(value)} | ({"pattern": "overstriped"} if option == "-C" else {})
     return replace(layout, **given)
-
-
-def _components(components: Iterable[LayoutComponent]) -> Iterator[str]:
-    for part in components:
-        yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
 
 
 def _options(wanted: Layout) -> Iterator[str]:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from strakes.base.errors import BadInputError, MeasurementError, ServersDeadError
-from strakes.base.files import closing
+from strakes.base.files import closing, open_directory
 from strakes.base.processes import wait_for_end
 from strakes.targets import calls
 from strakes.targets.calls import find_directory
@@ -126,16 +126,9 @@ class Workspace:
 
     @classmethod
     def create(
-        cls,
-        directory: Path,
-        run_id: str,
-        *,
-        mount: Mount | None = None,
-        keep: bool = False,
-        adopt: bool = False,
-        links: bool = True,
+        cls, directory: Path, run_id: str, *, mount: Mount | None = None, keep: bool = False, adopt: bool = False
     ) -> Self:
-        """Make a workspace in ``directory``. ``links``: whether ``directory`` may be a symbolic link.
+        """Make a workspace in ``directory``.
 
         ``adopt``: reuse the workspace of a killed process of the same run. ``keep``: do not remove the workspace at the
         end. Raises BadInputError if ``directory`` cannot be used, or if another process measures the same run there.
@@ -145,12 +138,10 @@ class Workspace:
             raise BadInputError(f"not a run id: {run_id!r}")
         # find_directory() may hang if a server has died, so it is not called for a local mount.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
-        if not links and real != directory:
-            raise BadInputError("a link replaced the directory", where=str(directory), why=f"the link leads to {real}")
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
             try:
-                parent = os.open(real, OPEN_DIRECTORY)
+                parent = open_directory(real)
                 undo.callback(os.close, parent)
                 refuse_workspace(real)
                 refuse_place_of_others(real, parent, squashed=mount.remote)

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import counted, format_duration
 from strakes.runs.messages import LoggedOperation
@@ -284,5 +284,8 @@ class DirectoryProbe:
     def _make_workspace(self) -> Workspace:
         if self._workspace is not None and (left := self._workspace.remove()):
             raise MeasurementError(f"the probe's workspace cannot be removed: {left[0].why}", where=left[0].path)
-        self._workspace = Workspace.create(self.directory, self._run, links=False)
+        if (real := calls.find_directory(self.directory)[0]) != self.directory:
+            what, why = "a link replaced the directory", f"the link leads to {real}"
+            raise BadInputError(what, where=str(self.directory), why=why)
+        self._workspace = Workspace.create(self.directory, self._run)
         return self._workspace

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import click
 import pytest
 
+from strakes.cli import measure
 from strakes.cli.main import _load, cli, run
 from strakes.cli.options import MAX_SEED, OUTPUT, PATH, Directory, Output, Sampling, takes
 from strakes.runs.impact import Impact
@@ -68,6 +71,34 @@ def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path: 
         OUTPUT.convert(str(tmp_path / "nowhere" / "out.json"), None, None)
     with pytest.raises(click.BadParameter, match="is a directory"):
         OUTPUT.convert(str(tmp_path), None, None)
+
+
+@pytest.mark.parametrize("name", ["out", "../x/out", "link", "second"])
+def test_two_outputs_to_one_file_are_refused_before_measuring(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "x"
+    place.mkdir()
+    (place / "link").symlink_to("out")
+    if name == "second":
+        (place / "out").touch()
+        (place / "second").hardlink_to(place / "out")
+    with pytest.raises(click.BadParameter, match="is also the file of --json; give two files"):
+        parse("--json", f"{place}/out", "--html", f"{place}/{name}")
+    assert parse("--json", "/dev/null", "--html", "/dev/null").json == Output(Path("/dev/null"))
+
+
+@pytest.mark.parametrize(("made", "said"), [(True, "strakes clean"), (False, "was renamed or replaced")])
+def test_kept_files_are_named_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], made: bool, said: str
+) -> None:
+    run: Any = SimpleNamespace(id="20260101-000000-a-1a2b")
+    monkeypatch.setattr(measure, "Store", lambda: SimpleNamespace(open=lambda _: run))
+    if made:
+        (tmp_path / f"strakes-{run.id}").mkdir()
+    request: Any = SimpleNamespace(directory=tmp_path, keep=True, budget_s=1.0)
+    options: Any = SimpleNamespace(quiet=True)
+    measure.carry_out(lambda *_: run, request, options)
+    shown = capsys.readouterr().err
+    assert said in shown and f"strakes-{run.id}" in shown
 
 
 class AskedFor(Exception):

@@ -16,6 +16,7 @@ from strakes.cli.progress import LiveProgress
 from strakes.cli.say import remark, say_text
 from strakes.runs.store import Store
 from strakes.survey.request import Request
+from strakes.targets.calls import call
 from strakes.targets.marker import WORKSPACE_PREFIX
 from strakes.tuning.portraits import build_portrait
 
@@ -112,8 +113,11 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
         run = store.open(work(request, store, progress).id)
     for place, end in ((request.directory, ""), (getattr(request, "against", None), ".against")):
         if request.keep and place:
-            kept, later = place / f"{WORKSPACE_PREFIX}{run.id}{end}", shell_line(["strakes", "clean", str(place)])
-            remark(f"the files of the last trial are kept in {kept}; to remove them: {later}")
+            name, later = f"{WORKSPACE_PREFIX}{run.id}{end}", shell_line(["strakes", "clean", str(place)])
+            if call("there", str(place / name)):
+                remark(f"the files of the last trial are kept in {place / name}; to remove them: {later}")
+            else:
+                remark(f"{place} was renamed or replaced; the files of the last trial are kept in the directory {name}")
     return run
 
 

@@ -265,6 +265,11 @@ class _OutputType(_PlaceType):
             self.fail(f"the directory {path.parent} does not exist", param, ctx)
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{path} is not writable", param, ctx)
+        if ctx is not None and param is not None and (path.is_file() or not path.exists()):
+            file = os.stat(path)[1:3] if path.exists() else os.path.realpath(path)
+            first = ctx.meta.setdefault("strakes.cli.outputs", {}).setdefault(file, param)
+            if first is not param:
+                self.fail(f"{path} is also the file of {first.opts[-1]}; give two files", param, ctx)
         return Output(path)
 
 

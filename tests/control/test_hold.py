@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from control.test_changes import abandon, root, world
-from control.world import World, in_child
+from control.world import World, in_child, knobs
 from mounts import tmpfs_mounted
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.cli.knobs import restore_command
@@ -112,6 +113,45 @@ def test_a_value_of_somebody_else_stays_at_whatever_step_restoring_is_killed(
         if status == 0:
             break
     assert 1 < step < 59
+
+
+class Coupled(World):
+    """A system that changes the option with each change of the number."""
+
+    def write(self, name: str, value: str | None) -> None:
+        super().write(name, value)
+        if name == "number":
+            super().write("option", f"for-{value}")
+
+
+def test_a_setting_that_the_system_changes_along_is_restored_at_whatever_step_the_process_is_killed(
+    root: Path, own_records: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    coupled = [replace(knob, moves=("option",) if knob.name == "number" else ()) for knob in knobs()]
+    monkeypatch.setattr(change, "catalogue", lambda: coupled)
+    world = Coupled(tmp_path)
+    world.write("option", "own")
+
+    def body() -> None:
+        change.set_values(world.target(), {"option": "a", "number": 64}, store=root)
+        restore(root, ask=world.ask)
+
+    for step in range(1, 200):
+        status = in_child(body, world, step)
+        restore(root, ask=world.ask)
+        assert world.values == {"number": "8", "option": "own"} and not lost(root), step
+        if status == 0:
+            break
+    assert 1 < step < 199
+    change_ended(world, root, number=64)
+    shutil.rmtree(root)  # Only the records on the machine are left.
+    assert restore(root, ask=world.ask) and world.values == {"number": "8", "option": "own"}
+    change_ended(world, root, number=64)
+    assert world.values["option"] == "for-64"
+    world.write("option", "theirs")
+    done = {one.knob: one.outcome for one in restore(root, ask=world.ask)}
+    assert done == {"number": "restored", "number.option": "changed by others"}
+    assert world.values == {"number": "8", "option": "theirs"}
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff" * 100, b"[" * 60000, b'{"store": 5}'])

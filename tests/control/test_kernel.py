@@ -17,7 +17,8 @@ from conftest import StrakesRunner
 from mounts import loop_mounted
 from strakes.base.errors import BadInputError
 from strakes.cli.main import run
-from strakes.control.knob_change import changed, read
+from strakes.control.knob_change import changed, read, set_values
+from strakes.control.knob_restore import restore
 from strakes.targets.block_device import block_device_of
 from strakes.targets.calls import mount_of
 from strakes.targets.registry import detect
@@ -73,6 +74,21 @@ def test_a_change_is_made_read_back_and_undone(place: Path, queue: Path) -> None
         assert value(queue / "read_ahead_kb") == "332"
         assert effective.remarks == (f"{queue}/read_ahead_kb is 332 KiB instead of 333 KiB: rounded to whole pages",)
     assert value(queue / "read_ahead_kb") == before
+
+
+@pytest.mark.parametrize(
+    ("knob", "beside"), [("max_sectors_kb", "read_ahead_kb"), ("nr_requests", "iosched/async_depth")]
+)
+def test_a_setting_that_the_kernel_changes_along_is_restored(
+    place: Path, queue: Path, tmp_path: Path, knob: str, beside: str
+) -> None:
+    (queue / "scheduler").write_text("mq-deadline")
+    for name, own in (("nr_requests", "77"), (beside, "33" if "depth" in beside else "500")):
+        (queue / name).write_text(own)
+    before = [value(queue / name) for name in (knob, beside)]
+    set_values(detect(place), {f"queue.{knob}": 64}, store=tmp_path)
+    restored = restore(tmp_path)
+    assert [value(queue / name) for name in (knob, beside)] == before and all(one.good for one in restored)
 
 
 def test_a_value_refused_by_the_kernel_is_reported_with_its_error(place: Path, queue: Path) -> None:

@@ -32,7 +32,7 @@ kind = "integer"
 least = 0
 where = "client"
 read = ["world", "get", "number"]
-write = ["world", "set", "number", "{value}"]
+write = ["world", "set", "{place}", "{value}"]
 adjusts = "more than 100 becomes 100"
 source = "https://example.org/"
 

@@ -32,7 +32,8 @@ class Knob:
 
     A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset``. ``by_hand``: instructions
     for a knob that strakes does not change. ``in_force``: command that prints the values that servers use. ``adjusts``:
-    how the system alters values. ``not_from``: a value from which no change is possible, and the reason.
+    how the system alters values. ``moves``: settings beside it that the system changes along with it. ``not_from``: a
+    value from which no change is possible, and the reason.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Knob:
     root: bool = False
     restart: str = ""
     adjusts: str = ""
+    moves: tuple[str, ...] = ()
     not_from: tuple[str, str] | None = None
     # Name of the same parameter in StorNext's tuning guide for small files (Quantum, 2011).
     counterpart: str = ""

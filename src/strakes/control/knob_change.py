@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from strakes.control import knob_hold as hold
 from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, reason, remembering
 from strakes.control.knob_journal import KnobJournal
-from strakes.control.knob_place import KnobPlace, values_in_force
+from strakes.control.knob_place import KnobPlace, PlaceGoneError, values_in_force
 from strakes.control.knob_restore import Restored, close_change, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.target import Target
@@ -202,21 +202,32 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
     # Also record a knob that already has the wanted value, so that no other command changes it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
-    number = journal.will(place, before, before if already else wanted)
+    changing: dict[int, KnobPlace] = {}
+    for moved in map(place.beside, () if already else knob.moves):
+        with suppress(PlaceGoneError):
+            value = moved.read(ask)
+            changing[_record(moved, value, value, journal, target)] = moved
+    changing[_record(place, before, before if already else wanted, journal, target)] = place
+    if not already:
+        place.write(wanted, ask)
+    for number, changed_place in changing.items():
+        effective = changed_place.read(ask)
+        journal.note("did", number=number, effective=effective)
+    return effective
+
+
+def _record(place: KnobPlace, before: str | None, wanted: str | None, journal: KnobJournal, target: Target) -> int:
+    number = journal.will(place, before, wanted)
     try:
         hold.take(place, before, journal.root, journal.path, str(target.path))
         # Before the record, another strakes could still put its own change back.
-        if (now := place.read(ask)) != before:
+        if (now := place.read(target.run)) != before:
             why, where = f"it was {shown(before)} and is {shown(now)}", place.name_with_host
-            raise BadInputError(f"{knob.name} is being changed by somebody else", where=where, why=why)
+            raise BadInputError(f"{place.knob} is being changed by somebody else", where=where, why=why)
     except StrakesError:
         close_change(journal, number, place, "unchanged", before)
         raise
-    if not already:
-        place.write(wanted, ask)
-    effective = place.read(ask)
-    journal.note("did", number=number, effective=effective)
-    return effective
+    return number
 
 
 def in_force(target: Target, knob: Knob) -> Mapping[str, str]:

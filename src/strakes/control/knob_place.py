@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
@@ -81,7 +81,10 @@ class PlaceGoneError(MeasurementError):
 
 @dataclass(frozen=True)
 class KnobPlace:
-    """Place where a setting is stored. ``servers``: template of a command that reaches ``host``."""
+    """Place where a setting is stored. ``servers``: template of a command that reaches ``host``.
+
+    ``moved``: whether the system changes it along with another setting.
+    """
 
     knob: str
     name: str
@@ -93,6 +96,14 @@ class KnobPlace:
     field: str = ""
     host: str = ""
     servers: str = ""
+    moved: bool = False
+
+    def beside(self, setting: str) -> KnobPlace:
+        """Return the place of a setting in the same directory that changes along with this one."""
+        above, separator, _ = self.name.rpartition("/" if self.file else ".")
+        name, knob = f"{above}{separator}{setting}", f"{self.knob.partition('.')[0]}.{setting}"
+        file, words = (name, ()) if self.file else ("", (*self.read_words[:-1], name))
+        return replace(self, knob=knob, name=name, file=file, read_words=words, moved=True)
 
     @property
     def key(self) -> tuple[object, ...]:

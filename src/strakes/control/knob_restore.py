@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
@@ -16,6 +17,7 @@ from strakes.base.processes import commands_of
 from strakes.control.knob_hold import KnobRecord, give_back, hand_over, other_store, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
+from strakes.model.record import to_record
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
 _COMMANDS_END_S = 20.0
@@ -83,7 +85,8 @@ def lost(root: Path) -> list[KnobRecord]:
     # change may begin or end meanwhile.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
-    return [record for record in records(root)[0] if record in found and record.place.key not in known]
+    left = [record for record in records(root)[0] if record in found and record.place.key not in known]
+    return sorted(left, key=lambda record: record.place.moved)  # Restoring the others may move these.
 
 
 def _restore_lost(root: Path, record: KnobRecord, keep: bool, ask: Runner) -> Restored:
@@ -145,7 +148,8 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
     done: list[Restored] = []
     silent = ""
-    for own in reversed(state.open_entries):
+    for number in [entry.number for entry in reversed(state.open_entries)]:
+        (own,) = (entry for entry in state.entries if entry.number == number)
         key = own.place.key
         entry = replace(own, before=original.get(key, own.before)) if first[key] == own.number else own
         if keep:
@@ -159,7 +163,9 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
             elif silent:
                 why = f"not tried, because {silent}"
             else:
-                done.append(_put_back(journal, state, entry, own.before, ask))
+                restored = _put_back(journal, state, entry, own.before, ask)
+                done += [] if own.place.moved and restored.outcome == "unchanged" else [restored]
+                state = journal.state() or state
                 continue
         except CommandTimeout as error:
             silent, why = f"{error.where} does not answer", f"{error.what}: {error.where}"
@@ -175,7 +181,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
 
 def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, own: str | None, ask: Runner) -> Restored:
     place = entry.place
-    if not entry.known and (left := _left_commands(state.owner, DEFAULT_TIMEOUT_S)):
+    if not entry.known and not place.moved and (left := _left_commands(state.owner, DEFAULT_TIMEOUT_S)):
         why = f"a command that may change it is still running: process {', '.join(map(str, left))}"
         return _outcome(state.id, entry, "not put back", None, why)
     try:
@@ -185,20 +191,37 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
     ours = entry.effective if entry.known else entry.wanted
     if value == entry.before or (value == own != ours):
         return _settle(journal, replace(entry, before=value), "unchanged", value)
-    if value != ours:
+    if value != ours and (entry.known or not place.moved):
         why = f"strakes set {shown(ours)}, but somebody else has changed it since"
         if not entry.known:
             why += ", or the system adjusted it when strakes was killed"
         elif not state.owner.this_boot:
             why += ", or the machine was restarted"
         return _settle(journal, entry, "changed by others", value, why)
-    place.write(entry.before, ask)
+    _write_back(journal, state, entry, ask)
     now = place.read(ask)
     if now != entry.before:
         journal.note("did", number=entry.number, effective=now)
         why = f"the system adjusted {shown(entry.before)} to {shown(now)}"
         return _outcome(journal.path.stem, entry, "not put back", now, why)
     return _settle(journal, entry, "restored", now)
+
+
+def _write_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> None:
+    """Write the old value of a setting. Settings that the system moves with it are restored later, or written again."""
+    earlier = (each for each in reversed(state.entries) if each.number < entry.number)
+    again: dict[KnobPlace, str | None] = {}
+    for each in takewhile(lambda each: each.place.moved, earlier):
+        with suppress(PlaceGoneError):
+            found = each.place.read(ask)
+            if each.outcome or found not in (each.before, each.effective):
+                again[each.place] = found
+            else:  # Record that from now on, the system may have moved it once more.
+                fields = {"number": each.number, "place": to_record(each.place), "before": each.before}
+                journal.note("will", **fields, wanted=each.before)
+    entry.place.write(entry.before, ask)
+    for place, value in again.items():
+        place.write(value, ask)
 
 
 def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:

@@ -45,6 +45,8 @@ class Machine:
         if refusal := _REFUSED.get((parameter, value)):
             return self.recorded(refusal, name)
         self.values[name] = self.made(parameter, value)
+        if parameter == "max_rpcs_in_flight" and int(value) > 8:  # client_adjust_max_dirty() in Lustre's obd.h
+            self.values[name.replace(parameter, "max_dirty_mb")] = "64"
         was = read_params(self.replay(["lctl", "get_param", name])).values[name]
         if self.values[name] == was:
             del self.values[name]

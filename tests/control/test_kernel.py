@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -89,6 +90,15 @@ def test_a_setting_that_the_kernel_changes_along_is_restored(
     set_values(detect(place), {f"queue.{knob}": 64}, store=tmp_path)
     restored = restore(tmp_path)
     assert [value(queue / name) for name in (knob, beside)] == before and all(one.good for one in restored)
+
+
+def test_a_disk_that_has_got_the_name_of_another_keeps_its_values(place: Path, queue: Path, tmp_path: Path) -> None:
+    before = value(queue / "read_ahead_kb")
+    set_values(detect(place), {"queue.read_ahead_kb": 64}, store=tmp_path)
+    (journal,) = (tmp_path / "knobs").glob("*.jsonl")
+    journal.write_text(re.sub(r'"inode":\s?\d+', '"inode":1', journal.read_text()))
+    assert [one.outcome for one in restore(tmp_path)] == ["gone"] and value(queue / "read_ahead_kb") == "64"
+    (queue / "read_ahead_kb").write_text(before)
 
 
 def test_a_value_refused_by_the_kernel_is_reported_with_its_error(place: Path, queue: Path) -> None:

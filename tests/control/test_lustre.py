@@ -55,6 +55,7 @@ def test_every_client_knob_of_the_catalogue_is_in_the_recordings(machine: Machin
 def test_a_change_reaches_every_target_and_is_undone(machine: Machine) -> None:
     with changed(target(machine), {"osc.max_rpcs_in_flight": 16, "llite.max_read_ahead_mb": 64}) as effective:
         assert {machine.values[f"{OSC.format(number)}.max_rpcs_in_flight"] for number in range(4)} == {"16"}
+        assert {machine.values[f"{OSC.format(number)}.max_dirty_mb"] for number in range(4)} == {"64"}
         assert len(effective["osc.max_rpcs_in_flight"].values) == 4 and not effective.remarks
     assert not machine.values
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.control.knob import PLACEHOLDERS, Knob
-from strakes.control.knob_place import KnobPlace
+from strakes.control.knob_place import KnobPlace, inode_above
 from strakes.targets.block_device import block_device_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Runner, Servers
 from strakes.targets.description import Server
@@ -79,7 +79,8 @@ class Bindings:
             path = self._text(knob, knob.file)
             if not os.path.exists(path):
                 raise self._absent(knob, f"there is no {path}")
-            return (KnobPlace(knob.name, path, file=path, answer=knob.answer, field=knob.field),)
+            inode = inode_above(path)
+            return (KnobPlace(knob.name, path, file=path, answer=knob.answer, field=knob.field, inode=inode),)
         if knob.where in ROLES:
             hosts = self._hosts(knob)
             with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:

@@ -75,6 +75,12 @@ _REFUSED = re.compile("EACCES|EPERM|[Pp]ermission denied|Operation not permitted
 _INVALID = re.compile("EINVAL|Invalid argument|out of range|error parsing value|not in range|does not match|invalid")
 
 
+def inode_above(file: str) -> int:
+    """Return the inode number of the directory of a file in /sys, or 0 if there is none."""
+    directory = os.path.dirname(file)
+    return os.stat(directory).st_ino if file.startswith("/sys/") and os.path.isdir(directory) else 0
+
+
 class PlaceGoneError(MeasurementError):
     """The setting does not exist any more, because its device, mount or server is gone."""
 
@@ -83,7 +89,8 @@ class PlaceGoneError(MeasurementError):
 class KnobPlace:
     """Place where a setting is stored. ``servers``: template of a command that reaches ``host``.
 
-    ``moved``: whether the system changes it along with another setting.
+    ``moved``: whether the system changes it along with another setting. ``inode``: number of the directory of a file in
+    /sys, which another disk of the same name does not have, or 0.
     """
 
     knob: str
@@ -97,13 +104,15 @@ class KnobPlace:
     host: str = ""
     servers: str = ""
     moved: bool = False
+    inode: int = 0
 
     def beside(self, setting: str) -> KnobPlace:
         """Return the place of a setting in the same directory that changes along with this one."""
         above, separator, _ = self.name.rpartition("/" if self.file else ".")
         name, knob = f"{above}{separator}{setting}", f"{self.knob.partition('.')[0]}.{setting}"
         file, words = (name, ()) if self.file else ("", (*self.read_words[:-1], name))
-        return replace(self, knob=knob, name=name, file=file, read_words=words, moved=True)
+        inode = inode_above(file)
+        return replace(self, knob=knob, name=name, file=file, read_words=words, moved=True, inode=inode)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -120,6 +129,7 @@ class KnobPlace:
         """Return the value, or None if it is not set. Raises PlaceGoneError if the place is gone, else StrakesError."""
         if self.file:
             try:
+                self._require_same_disk()
                 with closing(os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)) as descriptor:
                     text = os.fsdecode(os.read(descriptor, _MOST_BYTES))
             except OSError as error:
@@ -144,6 +154,7 @@ class KnobPlace:
         """Write a value, which the system may adjust. Raises StrakesError if the system refuses it."""
         if self.file:
             try:
+                self._require_same_disk()
                 write_kernel_file(Path(self.file), f"{value or ''}\n")
             except OSError as error:
                 raise self._of_file(error, f"is not set to {value or ''}") from error
@@ -153,6 +164,10 @@ class KnobPlace:
             done = self._run(self.unset_words if value is None else self._words(value), run)
             if done.status != 0:
                 raise self._refusal(done, "cannot be unset" if value is None else f"is not set to {value}")
+
+    def _require_same_disk(self) -> None:
+        if self.inode and inode_above(self.file) not in (0, self.inode):
+            raise self._gone("another disk or mount has its name now")
 
     def _words(self, value: str) -> tuple[str, ...]:
         return tuple(word.replace("{place}", self.name).replace("{value}", value) for word in self.write_words)

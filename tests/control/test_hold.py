@@ -145,7 +145,8 @@ def test_a_setting_that_the_system_changes_along_is_restored_at_whatever_step_th
     assert 1 < step < 199
     change_ended(world, root, number=64)
     shutil.rmtree(root)  # Only the records on the machine are left.
-    assert restore(root, ask=world.ask) and world.values == {"number": "8", "option": "own"}
+    assert [one.outcome for one in restore(root, ask=world.ask)] == ["restored"] * 2
+    assert world.values == {"number": "8", "option": "own"} and not lost(root)
     change_ended(world, root, number=64)
     assert world.values["option"] == "for-64"
     world.write("option", "theirs")

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import StrakesRunner
+from control.world import World, in_child
 from mounts import loop_mounted
 from strakes.base.errors import BadInputError
 from strakes.cli.main import run
@@ -86,10 +88,18 @@ def test_a_setting_that_the_kernel_changes_along_is_restored(
     (queue / "scheduler").write_text("mq-deadline")
     for name, own in (("nr_requests", "77"), (beside, "33" if "depth" in beside else "500")):
         (queue / name).write_text(own)
-    before = [value(queue / name) for name in (knob, beside)]
-    set_values(detect(place), {f"queue.{knob}": 64}, store=tmp_path)
-    restored = restore(tmp_path)
-    assert [value(queue / name) for name in (knob, beside)] == before and all(one.good for one in restored)
+    names = (knob, beside, "read_ahead_kb")
+    before = [value(queue / name) for name in names]
+    wanted = {"queue.read_ahead_kb": 100, f"queue.{knob}": 64}
+    for journal_lost in (False, True):
+        assert in_child(lambda: set_values(detect(place), wanted, store=tmp_path), World(tmp_path)) == 0
+        assert (value(queue / knob), value(queue / "read_ahead_kb")) == ("64", "100")
+        if journal_lost:
+            shutil.rmtree(tmp_path / "knobs")
+        assert all(one.good for one in restore(tmp_path)) and [value(queue / name) for name in names] == before
+    assert bool(set_values(detect(place), {f"queue.{knob}": 64}, store=tmp_path).moved) == ("depth" in beside)
+    restore(tmp_path)
+    assert [value(queue / name) for name in names] == before
 
 
 def test_a_disk_that_has_got_the_name_of_another_keeps_its_values(place: Path, queue: Path, tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def set_command(
         say(f"{name}: {', '.join(now)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
     for remark in change.remarks:
         say(f"  but {remark}")
+    for text in change.moved:
+        say(text)
     say("Put back with: strakes knobs restore")
     return 1 if change.remarks else 0
 

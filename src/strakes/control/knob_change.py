@@ -69,9 +69,13 @@ class Effective:
 
 
 class Change(dict[str, Effective]):
-    """Results of a change: name of a setting -> its values. ``restored``: results of restoring the settings."""
+    """Results of a change: name of a setting -> its values. ``restored``: results of restoring the settings.
+
+    ``moved``: a text for each other setting that the system has changed along.
+    """
 
     restored: tuple[Restored, ...] = ()
+    moved: tuple[str, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -144,7 +148,10 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
     with before_forced_end(undo):
         try:
             for knob, wanted, places in plan:
-                given = {place.name_with_host: _change_place(knob, place, wanted, journal, target) for place in places}
+                for place in places:
+                    change.moved += _change_place(knob, place, wanted, journal, target)
+            for knob, wanted, places in plan:
+                given = {place.name_with_host: place.read(target.run) for place in places}
                 change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
             yield journal, change
         except BaseException as error:
@@ -191,10 +198,11 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
         if knob.root and not any(place.host for place in places) and os.geteuid() != 0:
             raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the command as root.")
         plan.append((knob, wanted, places))
-    return plan
+    return sorted(plan, key=lambda each: not each[0].moves)  # Settings that move others come first.
 
 
-def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, target: Target) -> str | None:
+def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, target: Target) -> tuple[str, ...]:
+    """Change one place. Return a text for each other setting that the system has changed along."""
     ask = target.run
     before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:
@@ -202,18 +210,22 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
     # Also record a knob that already has the wanted value, so that no other command changes it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
-    changing: dict[int, KnobPlace] = {}
+    beside: dict[int, tuple[KnobPlace, str | None]] = {}
     for moved in map(place.beside, () if already else knob.moves):
         with suppress(PlaceGoneError):
             value = moved.read(ask)
-            changing[_record(moved, value, value, journal, target)] = moved
-    changing[_record(place, before, before if already else wanted, journal, target)] = place
+            beside[_record(moved, value, value, journal, target)] = moved, value
+    number = _record(place, before, before if already else wanted, journal, target)
     if not already:
         place.write(wanted, ask)
-    for number, changed_place in changing.items():
-        effective = changed_place.read(ask)
-        journal.note("did", number=number, effective=effective)
-    return effective
+    journal.note("did", number=number, effective=place.read(ask))
+    texts = []
+    for each, (moved, value) in beside.items():
+        now = moved.read(ask)
+        journal.note("did", number=each, effective=now)
+        if now != value:
+            texts.append(f"{moved.name_with_host} was {shown(value)} and is now {shown(now)}, changed by the system")
+    return tuple(texts)
 
 
 def _record(place: KnobPlace, before: str | None, wanted: str | None, journal: KnobJournal, target: Target) -> int:

@@ -75,7 +75,14 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
             continue
         why = f"by {state.owner}{': restore it on its host' if life == 'elsewhere' else ', which is still running'}"
         done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
-    done += [_restore_lost(root, each, keep, ask) for each in lost(root) if target in (None, each.target)]
+    records_left = [each for each in lost(root) if target in (None, each.target)]
+    # The system may move a setting when a later one is restored, so restore all of them twice.
+    first = [_restore_lost(each, keep, ask) for each in records_left]
+    for record, before in zip(records_left, first, strict=True):
+        now = _restore_lost(record, keep, ask)
+        if now.done:
+            give_back(record.place, root)
+        done.append(before if before.done and now.outcome == "unchanged" else now)
     return tuple(done)
 
 
@@ -85,11 +92,10 @@ def lost(root: Path) -> list[KnobRecord]:
     # change may begin or end meanwhile.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
-    left = [record for record in records(root)[0] if record in found and record.place.key not in known]
-    return sorted(left, key=lambda record: record.place.moved)  # Restoring the others may move these.
+    return [record for record in records(root)[0] if record in found and record.place.key not in known]
 
 
-def _restore_lost(root: Path, record: KnobRecord, keep: bool, ask: Runner) -> Restored:
+def _restore_lost(record: KnobRecord, keep: bool, ask: Runner) -> Restored:
     place, before, value, why = record.place, record.before, None, ""
     outcome = "kept"
     if (life := record.owner.life()) != "dead":
@@ -106,10 +112,7 @@ def _restore_lost(root: Path, record: KnobRecord, keep: bool, ask: Runner) -> Re
             outcome, why = "gone", error.why
         except StrakesError as error:
             outcome, why = "not put back", "; ".join(filter(None, (error.why or error.what, error.remedy)))
-    restored = Restored("", place.knob, place.name, before, value, outcome, why)
-    if restored.done:
-        give_back(place, root)
-    return restored
+    return Restored("", place.knob, place.name, before, value, outcome, why)
 
 
 def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
@@ -148,22 +151,24 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
     done: list[Restored] = []
     silent = ""
-    for number in [entry.number for entry in reversed(state.open_entries)]:
-        (own,) = (entry for entry in state.entries if entry.number == number)
+    begun = {entry.number: entry.before for entry in state.open_entries}
+    tried: set[int] = set()
+    while left := [entry for entry in state.open_entries if entry.number not in tried]:
+        entry = own = left[-1]
         key = own.place.key
-        entry = replace(own, before=original.get(key, own.before)) if first[key] == own.number else own
+        tried.add(own.number)
+        if first.get(key) == own.number and not own.place.moved:
+            entry = replace(own, before=original.get(key, own.before))
         if keep:
             done.append(_keep(journal, entry, ask))
             continue
         try:
-            if key in newer:
-                why = "a later change of this setting must be put back first"
-            elif other := other_store(entry.place, root):
-                why = f"it was changed by strakes with the store {other}, which must put it back first"
-            elif silent:
-                why = f"not tried, because {silent}"
-            else:
+            why = "a later change of this setting must be put back first" if key in newer else ""
+            if not (why := why or _hindrance(entry, root, silent)):
                 restored = _put_back(journal, state, entry, own.before, ask)
+                if restored.done and own.before != (before := begun.get(own.number, own.before)):
+                    why = "somebody else has changed it since"
+                    restored = replace(restored, outcome="changed by others", before=before, why=why)
                 done += [] if own.place.moved and restored.outcome == "unchanged" else [restored]
                 state = journal.state() or state
                 continue
@@ -177,6 +182,12 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     else:
         journal.note("tried", unix_s=time.time())
     return done
+
+
+def _hindrance(entry: JournalEntry, root: Path, silent: str) -> str:
+    if other := other_store(entry.place, root):
+        return f"it was changed by strakes with the store {other}, which must put it back first"
+    return f"not tried, because {silent}" if silent else ""
 
 
 def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, own: str | None, ask: Runner) -> Restored:
@@ -208,20 +219,18 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
 
 
 def _write_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> None:
-    """Write the old value of a setting. Settings that the system moves with it are restored later, or written again."""
+    """Write the old value of a setting. The settings that the system moves along with it are restored after it.
+
+    First record for each of them the value to restore: the old one, or the one that somebody else has set since.
+    """
     earlier = (each for each in reversed(state.entries) if each.number < entry.number)
-    again: dict[KnobPlace, str | None] = {}
     for each in takewhile(lambda each: each.place.moved, earlier):
         with suppress(PlaceGoneError):
             found = each.place.read(ask)
-            if each.outcome or found not in (each.before, each.effective):
-                again[each.place] = found
-            else:  # Record that from now on, the system may have moved it once more.
-                fields = {"number": each.number, "place": to_record(each.place), "before": each.before}
-                journal.note("will", **fields, wanted=each.before)
+            ours = not each.outcome and (not each.known or found in (each.before, each.effective))
+            before = each.before if ours else found
+            journal.note("will", number=each.number, place=to_record(each.place), before=before, wanted=before)
     entry.place.write(entry.before, ask)
-    for place, value in again.items():
-        place.write(value, ask)
 
 
 def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
@@ -249,7 +258,7 @@ def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: O
     if others and outcome == "kept" and others[0][0].path > journal.path:
         hand_over(place, others[0][1].before, journal.root, others[0][0])
     original = next((record.before for record in records(journal.root)[0] if record.place.key == place.key), before)
-    if not others and (outcome != "unchanged" or before == original):
+    if not others and (outcome != "unchanged" or before == original or place.moved):
         give_back(place, journal.root)
     journal.note("settled", number=number, outcome=outcome)
 

@@ -87,10 +87,12 @@ class Bench:
         planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
         limit_s = _LIMIT_S + _LIMIT_FACTOR * self.scale.limit_s
         interruptions: list[Interruption] = []
+        differ = any(name.startswith(KNOB) and level != default[name] for name, level in settings.items())
+        # Also set those that do not differ, because the system may change them along with another one.
         knobs = {
             name.removeprefix(KNOB): str(level)
             for name, level in settings.items()
-            if name.startswith(KNOB) and level != default[name]
+            if differ and name.startswith(KNOB) and level != _NOT_SET
         }
         for _ in range(MOST_INTERRUPTED):
             conditions = changed(self.site.target, knobs) if knobs else nullcontext()

@@ -78,7 +78,7 @@ def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Li
         yield ()
         title, word = gettext("How to use it"), gettext("grade")
         share = percent(INTERVAL_CONFIDENCE)
-        about = gettext("ratios of paired runs [{confidence} interval]", confidence=share)
+        about = gettext("ratios of total rates [{confidence} interval]", confidence=share)
         room = width - columns(title) - 4 - _WORD_COLUMNS
         yield ((title, "bold"), (f"  {padded(wrap(about, room, 1)[0], room)}  {word}", "dim"))
         yield from _answers(answers, width)
@@ -163,7 +163,7 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     about = gettext("median [its {confidence} interval]", confidence=percent(standing[0][1].confidence))
     usual, ranks = standing[0][1], {cell.settings.get("ranks") for _, cell in standing}
     if (len(ranks) == 1 or usual.study == "overview") and isinstance(count := usual.settings.get("ranks"), int):
-        about = gettext("; ").join((ngettext("{count} process in all", "{count} processes in all", count), about))
+        about = gettext("; ").join((ngettext("{count} process in all", "{count} processes together", count), about))
     title = gettext("How fast it is")
     yield ((title, "bold"), (f"  {wrap(about, width - columns(title) - 2, 1)[0]}", "dim"))
     rows = []

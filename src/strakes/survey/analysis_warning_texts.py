@@ -61,7 +61,7 @@ _CODES = {
     "stopped-for-others": "gave-way",
 }
 
-_ON_STORAGE = "To measure storage, give a directory on it."
+_ON_STORAGE = "To measure storage, give a directory on a disk or on a file server."
 REMEDIES: Mapping[str, str] = {
     "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
     "nodes read the data.",

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 
+from strakes.base.errors import BadInputError
 from strakes.cli import measure
 from strakes.cli.main import _load, cli, run
 from strakes.cli.options import MAX_SEED, OUTPUT, PATH, Directory, Output, Sampling, takes
@@ -81,7 +82,7 @@ def test_two_outputs_to_one_file_are_refused_before_measuring(tmp_path: Path, na
     if name == "second":
         (place / "out").touch()
         (place / "second").hardlink_to(place / "out")
-    with pytest.raises(click.BadParameter, match="is also the file of --json; give two files"):
+    with pytest.raises(BadInputError, match="would overwrite an input file, another output"):
         parse("--json", f"{place}/out", "--html", f"{place}/{name}")
     assert parse("--json", "/dev/null", "--html", "/dev/null").json == Output(Path("/dev/null"))
 
@@ -99,6 +100,32 @@ def test_kept_files_are_named_where_they_are(
     measure.carry_out(lambda *_: run, request, options)
     shown = capsys.readouterr().err
     assert said in shown and f"strakes-{run.id}" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "in.toml", "d", "--json", "in.toml"),
+        ("accept", "in.toml", "d", "--html", "link"),
+        ("advise", "--app", "in.toml", "--json", "./in.toml"),
+        ("tune", "d", "--app", "in.toml", "--json", "in.toml"),
+        ("failover", "check", "d", "--json", "d/in.toml"),
+        ("failover", "rehearse", "in.toml", "--json", "in.toml"),
+        ("export", "latest", "-o", "store/runs/x/visits.jsonl"),
+    ],
+)
+def test_an_output_overwrites_no_input_and_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    files = [tmp_path / name for name in ("in.toml", "d/in.toml", "store/runs/x/visits.jsonl")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("kept")
+    (tmp_path / "link").symlink_to("in.toml")
+    assert run(words) == 2 and "would overwrite an input file" in capsys.readouterr().err
+    assert {file.read_text() for file in files} == {"kept"}
 
 
 class AskedFor(Exception):

@@ -258,6 +258,11 @@ def test_plan_writes_files_and_overwrites_them_only_with_replace(strakes: Strake
     refused = strakes("failover", "plan", tmp_path / "none.toml", "-o", tmp_path / "other")
     assert refused.returncode == 2 and "none.toml" in refused.stderr and "cannot be read" in refused.stderr
     assert not (tmp_path / "other").exists()
+    book = tmp_path / "plan" / "RUNBOOK.md"
+    book.write_text(Path(EXAMPLES["tianhe2"]).read_text())
+    refused = strakes("failover", "plan", book, "-o", book.parent, "--replace")
+    assert refused.returncode == 2 and "would overwrite its description" in refused.stderr
+    assert book.read_text() == Path(EXAMPLES["tianhe2"]).read_text()
 
 
 def test_a_replaced_plan_is_not_written_through_symbolic_links(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hin
 import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import write_whole
+from strakes.base.files import default_root, real_path, write_whole
 from strakes.base.processes import words_of
 from strakes.base.units import parse_bytes, parse_count, parse_seconds, typed_bytes
 from strakes.runs.impact import Impact, parse_impact
@@ -77,6 +77,8 @@ def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
         @wraps(command)
         def call(**words: object) -> T:
+            read = [words[name] for name, own in declared.items() if own.metadata[_CLICK][2].get("type") is PATH]
+            _refuse_lost_files(words.values(), [each for each in read if isinstance(each, Path)])
             made = {
                 name: kind(**{each.name: words.pop(each.name) for each in fields(kind)})
                 for name, kind in gathered.items()
@@ -93,6 +95,29 @@ def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
         return call
 
     return decorate
+
+
+def _refuse_lost_files(values: Iterable[object], read: Iterable[Path]) -> None:
+    """Raise BadInputError if an output would overwrite an input, another output or a file of the store.
+
+    ``read``: files that the command reads, and directories of such files.
+    """
+    named = [each for value in values for each in (value if isinstance(value, tuple) else (value,))]
+    kept = {_identity(each) for each in named if isinstance(each, str | Path) and os.path.isfile(each)}
+    store = real_path(default_root()) if any(isinstance(each, Output) for each in named) else Path()
+    for path in (each.path for each in named if isinstance(each, Output) and each.path is not None):
+        earlier = not path.exists() or path.suffix in (".json", ".html")  # a result of an earlier command
+        places = [store / "runs", store / "knobs", store / "drills", *(() if earlier else map(real_path, read))]
+        inside = any(real_path(path).is_relative_to(place) for place in places)
+        if inside or _identity(path) in kept:
+            what = "the output would overwrite an input file, another output or a file of the store"
+            raise BadInputError(what, where=str(path), remedy="Give the name of another file.")
+        if path.is_file() or not path.exists():
+            kept.add(_identity(path))
+
+
+def _identity(path: str | Path) -> object:
+    return os.stat(path)[1:3] if os.path.isfile(path) else real_path(Path(path))
 
 
 def _declared(default: object, annotation: Any) -> Field[Any] | None:
@@ -265,11 +290,6 @@ class _OutputType(_PlaceType):
             self.fail(f"the directory {path.parent} does not exist", param, ctx)
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{path} is not writable", param, ctx)
-        if ctx is not None and param is not None and (path.is_file() or not path.exists()):
-            file = os.stat(path)[1:3] if path.exists() else os.path.realpath(path)
-            first = ctx.meta.setdefault("strakes.cli.outputs", {}).setdefault(file, param)
-            if first is not param:
-                self.fail(f"{path} is also the file of {first.opts[-1]}; give two files", param, ctx)
         return Output(path)
 
 

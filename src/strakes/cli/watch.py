@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, did_you_mean
-from strakes.base.files import default_root, real_path
+from strakes.base.files import default_root
 from strakes.base.processes import words_of
 from strakes.base.units import counted, format_duration
 from strakes.cli.options import (
@@ -217,7 +217,6 @@ def report_command(
     from strakes.watch.ring import Ring
 
     now_s = time.time()
-    _spare(html, store)
     if not any(store.glob("*.jsonl")):
         remedy = "Watch first: strakes watch DIR. Or give the directory of the data: --store."
         raise BadInputError("this directory contains no data of strakes watch", where=str(store), remedy=remedy)
@@ -225,14 +224,6 @@ def report_command(
     if html.path is not None:
         say(f"page: {html.path}")
     return 0
-
-
-def _spare(output: Output | None, *used: Path) -> None:
-    if output is not None and output.path is not None:
-        path = real_path(output.path)
-        if any(path == place or (place.is_dir() and path.parent == place) for place in map(real_path, used)):
-            where, remedy = str(output.path), "Give the name of another file."
-            raise BadInputError("the output would overwrite an input file", where=where, remedy=remedy)
 
 
 @command.part("replay")
@@ -262,7 +253,6 @@ def replay_command(
     from strakes.watch.watch import Watch
 
     first = str(files[0])
-    _spare(json, *files)
     document: dict[str, object]
     if all(map(is_recording, files)):
         if time or value or by:

@@ -241,6 +241,8 @@ def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cl
             if os.listdir(opened) and not replace:
                 remedy = "Give another one, or --replace to write over an earlier plan."
                 raise BadInputError("the directory is not empty", where=str(directory), remedy=remedy)
+            if description.parent.samefile(directory) and description.name in {file.path for file in files[1:]}:
+                raise BadInputError("the plan would overwrite its description", where=str(description))
             for file in files:
                 write_below(directory, file.path, file.text.encode(), file.mode)
     except OSError as error:

@@ -217,6 +217,7 @@ def test_a_kernel_file_that_blocks_is_refused(reader: Reader) -> None:
     [
         (read_recording, "watch.recorded._MOST_READING_BYTES", 1000 * 66, "### 1\n", "a\n", "too much"),
         (read_table, "watch.replay.MOST_ROWS", 1000, "time,value\n", f"{_NOW_S},2\n", "too large"),
+        (read_file, "interop.formats._MOST_LINES", 1001, "Max Write: 1 MiB/sec (1 MB/sec)\n", "ab\n", "too large"),
         (read_file, "interop.formats._MOST_RESULTS", 1000, "", "Max Write: 1.00 MiB/sec (1.00 MB/sec)\n", "too large"),
     ],
 )

@@ -34,6 +34,7 @@ from strakes.interop.reader_pasted import UTF_16, plain_texts
 
 _MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
 MOST_BYTES = 256 * 1024 * 1024
+_MOST_LINES = 2_000_000  # Maximum number of lines in a file. Each takes some 100 bytes of memory.
 _MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JSON take 5 s.
 # Maximum number of results in a file. Each becomes a run in the store: 1,000 take about a minute (measured).
 _MOST_RESULTS = 1000
@@ -112,6 +113,9 @@ def _read_results(path: Path) -> ResultFile:
         if not _TEXT.search(content[:_BEGINNING_BYTES].lstrip(b"\0")):
             raise _unknown(path, "")
         content = content.replace(b"\0", b"")
+    if content.count(b"\n") + content.count(b"\r") > _MOST_LINES:
+        why, remedy = f"the file has more than {_MOST_LINES} lines", "Import parts of it."
+        raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     parts, results = list[tuple[str, list[Result], str]](), list[Result]()
     for part in (part for text in plain_texts(content, PRINTED) for part in _parts(text, path)):
         parts.append(part)

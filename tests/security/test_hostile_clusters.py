@@ -221,6 +221,20 @@ def test_an_order_over_a_long_chain_is_found() -> None:
     assert one.ties.starts_after(named["p899"], named["p0"]) and not one.ties.starts_after(named["p0"], named["p899"])
 
 
+@pytest.mark.parametrize("place", ["nodes/n{}/etc/hosts", "etc/systemd/system/a.wants/u{}.service"])
+def test_too_many_nodes_or_files_are_refused_in_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr("strakes.failover.setup._MOST_PATHS", 150)
+    for number in range(200):
+        file = tmp_path / place.format(number)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    with moment(), pytest.raises(BadInputError, match="not a configuration") as refused:
+        read_plan(tmp_path)
+    assert "100 nodes" in refused.value.why
+
+
 def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
     setup = plan(tmp_path, cib())
     (tmp_path / "etc/drbd.d").mkdir()
@@ -290,8 +304,11 @@ def test_a_link_within_the_checked_directory_is_followed_as_on_its_node(tmp_path
         "pcs resource create " + "a" * 1_000_000,
         "primitive a ocf:x:y " + "op monitor " * 100_000,
         "crm " + "-a " * 100_000,
+        "property a" + " \n" * 100_000,
+        "crm(\n" * 100_000,
+        "primitive a ocf:x:y\n" + "\n " * 100_000,
     ],
-    ids=["blanks", "lines", "word", "operations", "options"],
+    ids=["blanks", "lines", "word", "operations", "options", "property", "prompts", "blank lines"],
 )
 def test_a_source_of_any_form_is_read_in_a_moment(tmp_path: Path, text: str) -> None:
     (tmp_path / "source").write_text(text)

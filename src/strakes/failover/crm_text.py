@@ -17,14 +17,14 @@ from strakes.failover.known_options import options_of
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-_SHELL = re.compile(r"(?m)^\s*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # Such lines are of a script or a terminal.
+_SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # Such lines are of a script or a terminal.
 _MOST_OTHERS = 5  # Maximum number of unknown statements to name. A file with twice the number is no list of statements.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 _MOST_LINE = 65536  # Maximum length of a statement in characters.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
-    r"(?m)^[ \t]*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*configure#?\s+)?"
-    r"(?:primitive\s+\S+\s+(?:\S*:|\w+\s+(?:params|meta|op)\s)|group\s+\S+\s+\S|ms\s+\S+\s+\S|property\s+(?:\S+\s+\\?\n?\s*)?[\w-]+=|rsc_defaults\s)"
+    r"(?m)^[ \t]*(?:sudo\s+)?(?:crm(?:\([^)\n]*\))?\s*configure#?\s+)?"
+    r"(?:primitive\s+\S+\s+(?:\S*:|\w+\s+(?:params|meta|op)\s)|group\s+\S+\s+\S|ms\s+\S+\s+\S|property\s+(?:\S+\s+(?:\\\s*)?)?[\w-]+=|rsc_defaults\s)"
 )
 
 

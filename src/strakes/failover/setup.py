@@ -74,6 +74,8 @@ _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/ha
 # Further files to recognise by their content. The last one is in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
+# Maximum numbers of files and of nodes. Each node has the files that all nodes have in common, about 100 bytes each.
+_MOST_PATHS, _MOST_NODES = 20_000, 100
 _MOST_DIGITS = 100  # Maximum number of digits of a number. Converting a long one takes quadratic time.
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
@@ -391,7 +393,12 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
 def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
     left = _MOST_BYTES
     texts = switched_on(root)
-    for name in names_below(root, planned=planned):
+    names = names_below(root, planned=planned)
+    nodes = {name.split("/")[1] for name in names if name.startswith("nodes/")}
+    if len(names) + len(texts) > _MOST_PATHS or len(nodes) > _MOST_NODES:
+        why = f"it has more than {_MOST_PATHS} files or {_MOST_NODES} nodes"
+        raise BadInputError("this is not a configuration", where=str(root), why=why)
+    for name in names:
         path = root / name
         try:
             content = read_below(root, name, _MOST_BYTES)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from mounts import loop_mounted
 from strakes.base.errors import BadInputError
 from strakes.cli.main import run
 from strakes.control.knob_change import changed, read, set_values
+from strakes.control.knob_place import KnobPlace, inode_above
 from strakes.control.knob_restore import restore
 from strakes.targets.block_device import block_device_of
 from strakes.targets.calls import mount_of
@@ -105,8 +107,12 @@ def test_a_setting_that_the_kernel_changes_along_is_restored(
 def test_a_disk_that_has_got_the_name_of_another_keeps_its_values(place: Path, queue: Path, tmp_path: Path) -> None:
     before = value(queue / "read_ahead_kb")
     set_values(detect(place), {"queue.read_ahead_kb": 64}, store=tmp_path)
+    place_of = KnobPlace("queue.read_ahead_kb", "x", file=f"{queue}/read_ahead_kb", inode=1)
+    assert replace(place_of, inode=2).key != place_of.key  # The records of two disks are two files.
+    assert inode_above(f"{queue}/iosched/async_depth") == inode_above(place_of.file)
     (journal,) = (tmp_path / "knobs").glob("*.jsonl")
     journal.write_text(re.sub(r'"inode":\s?\d+', '"inode":1', journal.read_text()))
+    shutil.rmtree(Path(os.environ["STRAKES_RUN"]) / "knobs")
     assert [one.outcome for one in restore(tmp_path)] == ["gone"] and value(queue / "read_ahead_kb") == "64"
     (queue / "read_ahead_kb").write_text(before)
 

@@ -77,7 +77,7 @@ _INVALID = re.compile("EINVAL|Invalid argument|out of range|error parsing value|
 
 def inode_above(file: str) -> int:
     """Return the inode number of the directory of a file in /sys, or 0 if there is none."""
-    directory = os.path.dirname(file)
+    directory = os.path.dirname(file).removesuffix("/iosched")  # This one is new after each change of the scheduler.
     return os.stat(directory).st_ino if file.startswith("/sys/") and os.path.isdir(directory) else 0
 
 
@@ -118,7 +118,7 @@ class KnobPlace:
     def key(self) -> tuple[object, ...]:
         """Return a key that identifies the setting."""
         words = self.read_words if self.answer != "lctl" else ()
-        return (self.host, self.file, self.name if not self.file else "", words)
+        return (self.host, self.file, self.name if not self.file else "", words, *filter(None, [self.inode]))
 
     @property
     def name_with_host(self) -> str:

@@ -27,6 +27,7 @@ _OF_A_PAIR = [
     ('role = "mgs+mdt"', 'role = "mdt"', "must have exactly one MGS"),
     ('drbd = "8.4"', 'drbd = "7"', "one of 8.4, 9"),
     ('mount = "/mnt/mdt0"', 'mount = "/mnt/x; rm -rf /"', "without spaces and quotes"),
+    ('mount = "/mnt/mdt0"', 'mount = "-f"', "begin with a dash"),
     ("clients = 2000", "clients = -1", "at least 0"),
     ("clients = 2000", 'clients = "many"', "whole number"),
     ("[cluster]", "[cluster", "not valid TOML"),

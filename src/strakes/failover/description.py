@@ -24,7 +24,7 @@ _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
 # Patterns of texts that need no quotation marks in configuration files, and their descriptions.
-_WORD = (r"[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes")
+_WORD = (r"(?!-)[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes that does not begin with a dash")
 _PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
 _MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
 

@@ -101,7 +101,7 @@ def test_a_link_in_place_of_a_directory_leads_nowhere(store: Path, victim: Path,
     plant(store / "runs", victim)
     (store / "copy").symlink_to(victim)  # A link of root that the owner of the directory has moved there.
     for name in ("runs", "copy"):
-        with pytest.raises(PermissionError, match=f"{name} is a symbolic link of another user"):
+        with pytest.raises(PermissionError, match=f"{name} is a symbolic link of (another user|root, in)"):
             act(store / name / "file")
     assert unchanged(victim)
 

@@ -210,7 +210,8 @@ def _target(link: int, trusted: Collection[int], part: str) -> str:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         owner = owner_of(link)
         if owner not in trusted:
-            raise PlantedFileError(f"{part} is a symbolic link of another user (uid {owner}) or in his directory", part)
+            whose = f"another user (uid {owner})" if owner else "root, in a directory where others can write"
+            raise PlantedFileError(f"{part} is a symbolic link of {whose}", part)
         return os.readlink("", dir_fd=link)
 
 

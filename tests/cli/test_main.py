@@ -16,7 +16,7 @@ import pytest
 from cli.commands import register
 from strakes.base.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, MeasurementError, StrakesError
 from strakes.base.file_kinds import kind_of
-from strakes.cli.main import COMMANDS, cli, run
+from strakes.cli.main import COMMANDS, _name_of, cli, run
 
 HEAVY = {"numpy", "scipy", "rich", "jinja2", "sqlite3", "asyncio", "importlib.metadata"}
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +40,11 @@ def modules_loaded_by(*lines: str) -> set[str]:
 def python_path() -> str:
     # The interpreter runs without ``site``, because an editable installation imports modules at startup.
     return f"{ROOT / 'src'}:{Path(click.__file__).parents[1]}"
+
+
+@pytest.mark.parametrize("before", [(), ("--",), ("--language", "de"), ("--language=de", "--")])
+def test_the_command_is_found_after_options(before: tuple[str, ...]) -> None:
+    assert _name_of([*before, "survey", "d"]) == "survey"
 
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:

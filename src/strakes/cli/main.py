@@ -305,8 +305,8 @@ def _recover(name: str, arguments: list[str]) -> None:
 
 
 def _name_of(arguments: Sequence[str]) -> str:
-    while arguments and arguments[0].startswith("--language"):
-        arguments = arguments[1 if "=" in arguments[0] else 2 :]
+    while arguments and (arguments[0] == "--" or arguments[0].startswith("--language")):
+        arguments = arguments[2 if arguments[0] == "--language" else 1 :]
     two = " ".join(arguments[:2])
     return two if two in COMMANDS else " ".join(arguments[:1])
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError
 from strakes.control.knob_journal import KnobJournal
 from strakes.runs.store import Store
-from strakes.runs.store_files import AppendFile, json_lines, read_json_lines, whole_length, write_json
+from strakes.runs.store_files import AppendFile, json_lines, read_json_lines, store_error, whole_length, write_json
 
 rows = st.lists(
     st.dictionaries(
@@ -20,6 +21,11 @@ rows = st.lists(
     ),
     max_size=6,
 )
+
+
+def test_a_read_only_store_is_not_to_be_replaced_by_another() -> None:
+    assert "Remount" in store_error(OSError(errno.EROFS, "read-only"), Path("x")).remedy
+    assert store_error(OSError(errno.EACCES, "denied"), Path("x")).remedy.startswith("Set STRAKES_STORE")
 
 
 @settings(deadline=None)

@@ -203,6 +203,8 @@ def test_a_file_is_known_by_its_content_and_newer_crmsh_may_add_its_monitors(tmp
         )
     for given in (tmp_path, tmp_path / "notes.md"):
         assert [one.severity for one in findings(read_plan(given))[0] if one.rule == "no-monitor"] == ["warning"]
+    (tmp_path / "show.txt").write_text(" Resource: f (class=stonith type=fence_apc)\n  Attributes: pcmk_host_list=a\n")
+    assert read_plan(tmp_path / "show.txt").devices[0].agent == "fence_apc", "as pcs stonith show --full prints it"
 
 
 def test_a_string_of_drbd_without_an_end_leaves_the_next_lines_readable() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain
 
 from strakes.base.errors import BadInputError
 from strakes.failover.known_options import options_of
@@ -105,7 +105,8 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
         if token not in ("{", "}", ";"):
             words.append(token.strip('"'))
             continue
-        name, *rest = words or [""]
+        # Text before a section is no statement. drbdadm refuses it.
+        name, *rest = words[words.index("resource") if token == "{" and "resource" in words else 0 :] or [""]
         if token == ";" and words:
             yield where, (name, " ".join(rest))
         elif token != ";":
@@ -247,15 +248,6 @@ class Resource:
         proxied = [[list(host.words) for one in own for host in one.all("host")] for own in parts]
         return [one + other for one, other in zip(plain, proxied, strict=True)]
 
-    @property
-    def unconnected(self) -> list[str]:
-        """Return the pairs of hosts with a disk that no connection joins. Two hosts need no section connection."""
-        joined = [{words[0].partition(".")[0] for words in ends if words} for ends in self._ends]
-        joined += [{*re.findall(r"(?:^|\s)([^\s.]+)", mesh.get("hosts"))} for mesh in self._connections]
-        copies = [host.name for host in self.hosts if {disk for _, disk, _ in host.volumes.values()} - {"", "none"}]
-        pairs = combinations([name.partition(".")[0] for name in copies], 2) if any(joined) or len(copies) > 2 else ()
-        return [f"{one} and {other}" for one, other in pairs if not any({one, other} <= each for each in joined)]
-
     def _hosts(self) -> Iterator[Host]:
         paths: dict[str, list[str]] = {}
         for words in chain.from_iterable(self._ends):
@@ -288,8 +280,9 @@ class Resource:
         blocks = [self.block, *self.block.all("on"), *self._volumes]
         names = {name for block in blocks for name in block.get("device").split()[:1] if name.startswith("/dev/")}
         for host in self.hosts:
-            for number, (device, _, _) in host.volumes.items():
-                names |= {device, f"/dev/drbd/by-res/{self.name}/{number}"} - {""}
+            for number, (device, disk, _) in host.volumes.items():
+                linked = f"/dev/drbd/by-disk/{disk.removeprefix('/dev/')}"
+                names |= {device, linked, f"/dev/drbd/by-res/{self.name}/{number}"} - {""}
                 if number == "0":
                     names.add(f"/dev/drbd/by-res/{self.name}")
         return names

@@ -126,9 +126,10 @@ def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> It
         ]
         things, *needs = _SUBJECTS[about]
         for thing in things(setup) if setup.parts.issuperset(needs) else ():
-            for grade, met in ((grade, case) for grade, case in own if holds(case, thing.fact)):
+            if found := [(grade, case) for grade, case in own if holds(case, thing.fact)]:
+                grade = found[0][0]
+                met = dict(pair for other, case in found if other is grade for pair in case.items())
                 yield grade(f"{thing.where} {_filled(say or 'has {met}', thing, met)}")
-                break
 
 
 def _filled(say: str, thing: Thing, met: Mapping[str, str]) -> str:
@@ -145,7 +146,7 @@ def _shown(thing: Thing, name: str) -> list[str]:
 
 
 def _described(conditions: Mapping[str, str], thing: Thing) -> str:
-    names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
+    names = [name for name in conditions if not _DEDUCED.fullmatch(name)] or list(conditions)
     texts = [f"{name}={', '.join(_shown(thing, name))}" if thing.fact(name) else f"no {name}" for name in names]
     return " and ".join(texts)
 

@@ -129,7 +129,10 @@ class Cib:
 
     def is_stacked(self, clone: str) -> bool:
         """Return whether a clone replicates to another cluster: a DRBD resource above another one or an address."""
-        below = [part for one in self.orders if one.then == clone for part in self.ties.members(one.first)]
+        own = {clone, *(one.id for one in self.ties.members(clone))}
+        names = [one.first for one in self.orders if one.then in own]
+        names += [far for (near, _), (far, _) in (one.resources for one in self.colocations) if near in own]
+        below = [part for name in names for part in self.ties.members(name) if part.clone != clone]
         below = [part for part in below if part.is_drbd or part.agent in ("IPaddr", "IPaddr2")]
         return bool(below) and self.clones.get(clone, {}).get("clone-max") == "1"
 

@@ -160,7 +160,6 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
                 if text.partition("/")[0] not in names and not text.lstrip("-").isdigit()
             ],
             "number of hosts": str(len(one.hosts)),
-            "unconnected hosts": one.unconnected,
             "half of the hosts": str(len(one.hosts) / 2),
             "is used on both nodes": yes(setup.writes_on_both_nodes),
             "fence-peer program": [path.rpartition("/")[2] for path in program],

@@ -276,8 +276,11 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
 }
 
 
-HEADS = re.compile(r"(?m)^(?:Stonith Devices|Pacemaker Nodes|Fencing Levels|Cluster Properties):")
+HEADS = re.compile(
+    r"(?m)^(?:(?:Stonith Devices|Pacemaker Nodes|Fencing Levels|Cluster Properties):|[ \t]*Resource: \S+ \(class=)"
+)
 _RESOURCE = re.compile(r"Resource: (\S+) \(class=(\S+?)(?: provider=(\S+?))? type=(\S+?)\)")
+_KINDS = ("Resource", "Group", "Clone", "Master", "Bundle")
 _OPTION = re.compile(r"\(([\w-]+):([^()]*)\)")
 
 
@@ -301,6 +304,8 @@ def read_pcs_config(text: str) -> CibBuilder:
         elif head in ("Resources", "Stonith Devices"):
             for child in section.children:
                 _resource(builder, child)
+        elif head in _KINDS:
+            _resource(builder, section)  # The output of pcs stonith show and pcs resource show has no headings.
         elif head == "Fencing Levels":
             _levels(builder, section)
         elif head == "Cluster Properties":
@@ -354,7 +359,7 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
             for name, pairs in _operations(child):
                 builder.operation(element, name, pairs)
         return [identity]
-    if kind not in ("Group", "Clone", "Master", "Bundle"):
+    if kind not in _KINDS:
         return []
     members = [name for child in line.children for name in _resource(builder, child)]
     container = _below(line, "Docker:") | _below(line, "Podman:")

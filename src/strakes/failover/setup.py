@@ -27,6 +27,7 @@ from strakes.failover.source_kind import (
     CIB,
     COROSYNC,
     PCS_COMMANDS,
+    SBD_FILES,
     SCRIPTS,
     STATEMENTS,
     built_cib,
@@ -70,7 +71,7 @@ class Behaviour:
 LIVE = "the running cluster"  # Name of the running cluster in messages.
 _MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
 # Beginnings of the paths of required files: a directory without any of them is no cluster configuration.
-_SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
+_SOURCES = ("pacemaker/", COROSYNC, "etc/drbd", "etc/ha.d/haresources", "etc/booth/", *SBD_FILES)
 # Further files to recognise by their content. The last one is in a report of sos.
 _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
@@ -163,7 +164,7 @@ class Setup:
     @cached_property
     def sbd(self) -> dict[str, str]:
         """Return name -> value of the settings of sbd."""
-        return self.settings_of("etc/sysconfig/sbd", "etc/default/sbd")
+        return self.settings_of(*sorted(SBD_FILES, reverse=True))
 
     @property
     def lustre_parameters(self) -> str:
@@ -361,7 +362,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     if built:
         cib_file, cib = str(root / built[0]), built[1].text
         texts = {**texts, "pacemaker/cib.xml": cib}
-    commands = texts.get(PCS_COMMANDS, "").replace("\\\n", " ")
+    commands = expanded(texts.get(PCS_COMMANDS, "")).replace('"', "")
     if sbd := re.search(r"(?m)\bpcs[ \t]+stonith[ \t]+sbd[ \t]+enable\b(.*)$", commands):
         disks = ";".join(re.findall(r"\bdevice=(\S+)", sbd[1]))
         waits = re.findall(r"\bsbd[ \t]+device[ \t]+setup\b.*?\b(msgwait-timeout=\d+)", commands)
@@ -369,7 +370,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         given += [f"SBD_DEVICE={disks}"] if disks else []
         sysconfig = ["SBD_PACEMAKER=yes", "SBD_WATCHDOG_DEV=/dev/watchdog", *given]
         texts = {"etc/sysconfig/sbd": "\n".join(sysconfig), **texts}
-    if COROSYNC not in texts and (written := corosync_of(expanded(texts.get(PCS_COMMANDS, "")))):
+    if COROSYNC not in texts and (written := corosync_of(commands)):
         texts = {COROSYNC: written, **texts}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)

@@ -16,6 +16,7 @@ from strakes.failover.pcs_commands import COMMAND, HEADS, read_pcs_commands, rea
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
+SBD_FILES = {"etc/sysconfig/sbd", "etc/default/sbd"}
 SCRIPTS = (CRM, PCS_COMMANDS)  # Kinds of which a cluster may have several files.
 # Pattern of the content -> usual path of such a file. After ^, [ \t]* takes linear time, but \s* quadratic time.
 _KINDS = (
@@ -45,6 +46,8 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
                 names, builder.nodes_assumed = named_nodes(builder.text, texts)
                 for node in names:
                     builder.node(node)
+            if SBD_FILES & texts.keys() and "have-watchdog" not in builder.text:
+                builder.properties({"have-watchdog": "true"})  # Pacemaker sets this where sbd runs.
             builder.prune()
             return name, builder
     if HARESOURCES in texts:

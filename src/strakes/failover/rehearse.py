@@ -173,7 +173,8 @@ class Story:
             said.append(f"{', '.join(sorted(names))} may still be on: a person must confirm that it is off")
         said += self._old_copies(world, {node.name for node in standing})
         unproven = f"{', '.join(sorted(names))} is not powered off before its services are taken over"
-        taken = any(state.served[name] for name, place in world.state.served.items() if place in names)
+        silent = {node.name for node in died if room.powered(node)}  # A node without power does not write.
+        taken = any(state.served[name] for name, place in world.state.served.items() if place in silent)
         hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
         if sure and hit and self.policies.fencing:
             said.append(f"the power of {', '.join(sorted(hit))} is cut instead")

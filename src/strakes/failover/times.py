@@ -426,8 +426,8 @@ class Times:
                 for node in setup.node_names
             },
             power_off=Span(_POWER_OFF_S, first["fencing-limit"] * levels),
-            starts={name: _operations(own.members, "start") for name, own in services.items()},
-            stops={name: _operations(own.members, "stop") for name, own in services.items()},
+            starts={name: _operations(own, "start", "promote") for name, own in services.items()},
+            stops={name: _operations(own, "stop", "demote") for name, own in services.items()},
             looks_s={service.id: _interval_s(service) + service.timeout_s("monitor") for service in cib.primitives},
             watch=Span(0.0, max((_interval_s(one) + one.timeout_s("monitor") + 10.0 for one in watchers), default=0.0)),
         )
@@ -444,8 +444,8 @@ class Times:
         return slowest + max((self.stops.get(name, NO_WAIT) for name in names if stop), default=NO_WAIT)
 
 
-def _operations(members: Iterable[Primitive], name: str) -> Span:
-    limits = [member.timeout_s(name) for member in members]
+def _operations(own: Service, name: str, of_copy: str) -> Span:
+    limits = [one.timeout_s(name) for one in own.members] + [one.timeout_s(of_copy) for one in own.copies]
     return Span(_AGENT_S * len(limits), sum(limits))
 
 

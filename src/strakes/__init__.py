@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from strakes.base.version import __version__
 
-# In place of typing.TYPE_CHECKING: child processes import this package, and typing would double their start time.
+# Not imported from typing, because that import would double the start time of child processes.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ import signal
 import sys
 
 _INTERRUPTED_STATUS = 130
-# Number of new objects after which Python searches for garbage. Imports create 25,000 objects and no garbage; with the
-# default number, 700, the searches take 20 ms of each command. Twice the number may keep some more MB of garbage.
+# Number of new objects after which Python searches for garbage. The default, 700, costs each command 20 ms, although
+# its imports create 25,000 objects and no garbage. Twice the number may keep some MB more of garbage.
 _COLLECT_AFTER = 50_000
 
 

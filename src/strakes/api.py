@@ -30,7 +30,7 @@ class Table(tuple[Row, ...]):
         return f"<{counted(len(self), 'row')}; to_pandas() makes a data frame of them>"
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Return each row as a dictionary. Each setting of a cell and each end of an interval has a separate key."""
+        """Return each row as a dictionary. Each setting and each end of an interval has its own key."""
         return [_columns(row) for row in self]
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -66,7 +66,7 @@ class OpenedRun:
 
     @property
     def cells(self) -> Table[CellEstimate]:
-        """Return each measured cell: median, interval (low, high), unit (B/s, op/s, s) and its settings."""
+        """Return each measured cell (combination of settings): median, interval (low, high), unit and settings."""
         return Table(self.portrait.cells)
 
     @property

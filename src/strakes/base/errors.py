@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from strakes.base.foreign_text import without_secrets
 
 # Maximum length of an error's text in characters: 50 lines of 80 columns. The search for secrets covers twice this
-# length, because a password in USER:PASSWORD@ is recognised only at its @.
+# length, because a password in USER:PASSWORD@ is recognised only at the @.
 _MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report after SIGPIPE.
 
@@ -18,7 +18,7 @@ BROKEN_PIPE_STATUS = 141  # Exit status that shells report after SIGPIPE.
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the known word with the most similar spelling, or an empty text if none is similar.
 
-    Only words with the same first letter are similar, because prefixes such as "no" reverse the meaning.
+    Words with another first letter are ignored, because a prefix such as "no" reverses the meaning.
 
     >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"]), nearest_word("norun", ["run"])
     ('metadata-ops', '')
@@ -29,7 +29,7 @@ def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
-    """Return advice on an unknown name: a similar known name. Without a similar one: ``otherwise`` or all known names.
+    """Return advice on an unknown name: a similar known name, else ``otherwise``, else all known names.
 
     >>> did_you_mean("transfre", ["files", "transfer"]), did_you_mean("size", ["files", "transfer"])
     ('Did you mean transfer?', 'One of: files, transfer.')
@@ -40,7 +40,7 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: f
 
 
 class StrakesError(Exception):
-    """An error for the user. Passwords and keys are removed from its texts.
+    """An error to show to the user. Passwords and keys are removed from the texts.
 
     ``where``: host, rank, path or server. ``why``: the cause, often a message of the system. ``remedy``: what to try
     next.
@@ -84,7 +84,7 @@ class ServersDeadError(MeasurementError):
 
 
 class BadInputError(StrakesError):
-    """Wrong usage or input, rejected before anything was done to the measured file system."""
+    """Wrong usage or input. It was rejected before strakes touched the measured file system."""
 
     exit_status = 2
 
@@ -100,7 +100,7 @@ class EnvironmentLacksError(StrakesError):
 
 
 class StoppedForOthersError(StrakesError):
-    """A measurement with --neighbour disturbed other users and was ended."""
+    """A measurement was ended because it disturbed other users (option --neighbour)."""
 
     exit_status = 130
 

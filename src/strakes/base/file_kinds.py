@@ -20,7 +20,7 @@ class FileKind(NamedTuple):
     pattern: str = ""
 
 
-# Top-level key or table -> the only kind of TOML file that has it.
+# Top-level key or table -> the kind of TOML file. No other kind has this key.
 TOML_KINDS = {
     "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
     "need": FileKind("a list of needs", "strakes accept FILE DIR"),
@@ -31,8 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# The first matching pattern determines the kind. Patterns do not match white space across lines, because this would
-# take quadratic time.
+# The first matching pattern determines the kind. Patterns match no white space across lines, because that takes
+# quadratic time.
 OTHER_KINDS = {
     "darshan-parser": FileKind(
         "the text of darshan-parser", "strakes advise --darshan NAME.darshan", r"\A# darshan log version:"
@@ -64,7 +64,7 @@ _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return (key in TOML_KINDS or OTHER_KINDS, kind) of a file, or None for an unknown kind."""
+    """Return the kind of a file and its key in TOML_KINDS or OTHER_KINDS, or None for an unknown kind."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:
@@ -79,9 +79,9 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
 
 
 def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
-    """Raise BadInputError if a file is of another kind than ``wanted``. ``name``: name of this kind in the message.
+    """Raise BadInputError if a file is not of the kind ``wanted``. ``name``: name of this kind in the message.
 
-    If ``wanted`` is a kind of TOML file, any TOML file is accepted, because :func:`read_toml` reports the wrong ones.
+    If ``wanted`` is a kind of TOML file, every TOML file passes: :func:`read_toml` checks which kind it is.
     """
     found = kind_of(path)
     if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):

@@ -1,8 +1,9 @@
 """Open and replace files safely, even if another user plants links, pipes or devices.
 
 Paths are resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Symbolic links are
-followed only if this user or root owns them. Root follows them only in directories where nobody else can write. A file
-in the store ("kept" file) must be a regular file. On a FUSE mount of another user, all files count as that user's.
+followed only if this user or root owns them. Root also requires that only root can write to the link's directory. A
+file in the store ("kept" file) must be a regular file. On a FUSE mount of another user, all files are treated as files
+of that user.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_MODE = 0o1300  # Temporary mode of a new directory. No other directory has this mode.
+_NEW_MODE = 0o1300  # Temporary mode of a new directory, to recognise it. No other program uses this mode.
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
-# (path, descriptor): the path may later lead to another directory, so the descriptor is used. The last entry counts.
+# (path, descriptor) pairs: the descriptor replaces the path, which may later lead to another directory.
 _pinned: list[tuple[Path, int]] = []
 
 
@@ -56,7 +57,7 @@ def default_root() -> Path:
 
 @contextmanager
 def closing(descriptor: int) -> Iterator[int]:
-    """Close the descriptor at the end of a ``with`` block, and ignore errors."""
+    """Close the descriptor at the end of a ``with`` block, and ignore errors of close(2)."""
     try:
         yield descriptor
     finally:
@@ -67,7 +68,7 @@ def closing(descriptor: int) -> Iterator[int]:
 def owner_of(descriptor: int) -> int:
     """Return the id of the user who controls an open file: its owner, or on FUSE mounts the mounting user.
 
-    A FUSE server can report any owner. Only servers of this user and root are believed. Return -1 after an unmount.
+    A FUSE server can report any owner, so only servers of this user or root are believed. Return -1 after an unmount.
     """
     import ctypes
 
@@ -111,10 +112,10 @@ def make_new_directory(path: Path) -> int:
         os.mkdir(path.name, _NEW_MODE, dir_fd=parent)
         _sync(parent)
         with closing(os.open(path.name, _STEP, dir_fd=parent)) as made:
-            # The owner of the parent directory can move another directory to this path, even one of this user.
+            # The owner of the parent directory can put another directory here, even one of this user.
             if os.fstat(made).st_mode & 0o1777 == _NEW_MODE and owner_of(made) in (0, os.geteuid()):
                 os.chmod(f"/proc/self/fd/{made}", 0o700)
-            else:  # Some file systems store no modes.
+            else:  # Some file systems store no modes, so the parent directory decides.
                 try:
                     _require_guarded(parent, (0, os.geteuid()))
                 except PlantedFileError as error:
@@ -124,7 +125,7 @@ def make_new_directory(path: Path) -> int:
 
 @contextmanager
 def pinned(path: Path, opened: int | None = None) -> Iterator[int]:
-    """Use one descriptor for all files in ``path``, even if another directory takes its place. Raises OSError."""
+    """Access the files in ``path`` by one descriptor, even if the path later leads elsewhere. Raises OSError."""
     with closing(open_directory(path) if opened is None else os.dup(opened)) as directory:
         _pinned.append((path, directory))
         try:
@@ -138,7 +139,7 @@ def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[
     if known := [directory for name, directory in _pinned if name == path]:
         yield known[-1]
         return
-    # In a user namespace, the machine's root user has another user id. This id owns "/".
+    # In a user namespace, the machine's root user has a different user id: the owner of "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
     with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path, guarded=guarded)) as directory:
@@ -186,7 +187,7 @@ def _require_guarded(directory: int, trusted: Collection[int]) -> None:
 
 
 def _moved_by_others(directory: int) -> bool:
-    """Return whether this is root and other users can write to a directory: they can move links of root there."""
+    """Return whether this user is root and others can write to a directory, and so move root's own links into it."""
     mode = os.fstat(directory).st_mode
     return os.geteuid() == 0 and (mode & _OTHERS_WRITE != 0 or owner_of(directory) not in (0, os.stat("/").st_uid))
 
@@ -284,7 +285,7 @@ def create_kept(path: Path, content: bytes) -> None:
 
 
 def move_kept(path: Path, target: Path) -> None:
-    """Rename a file in the store durably. Raises OSError."""
+    """Rename a file in the store, and sync the directory. Raises OSError."""
     with _directory(path.parent) as source, _directory(target.parent) as directory:
         os.rename(path.name, target.name, src_dir_fd=source, dst_dir_fd=directory)
         _sync(source)
@@ -308,7 +309,7 @@ def read_kept(path: Path, most_bytes: int) -> bytes:
 
 @contextmanager
 def own_directory(path: Path) -> Iterator[int]:
-    """Open a directory of files that strakes acts on. It and missing parents are created with mode 0700.
+    """Open a directory that only this user can change. Missing directories are created with mode 0700.
 
     Raises BadInputError if other users can replace files in it, and OSError.
     """
@@ -327,7 +328,7 @@ def own_directory(path: Path) -> Iterator[int]:
 def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
     """Open a directory. Raises PlantedFileError if other users can replace files in it or, for root, the directory.
 
-    An owner of a parent directory can rename the directory, and move another directory of root to its name.
+    Whoever owns a parent directory can replace the directory, even by another directory of root.
     """
     with _directory(path, make=make, guarded=os.geteuid() == 0) as directory:
         others_write = os.fstat(directory).st_mode & _OTHERS_WRITE
@@ -414,7 +415,7 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
 
 
 def _open_below(root: Path, name: str) -> int:
-    # For "..", return to the directory opened before, because the real parent may have changed (openat2(2)).
+    # ".." leads to the previously opened directory, because the real parent may have changed (openat2(2)).
     way = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
     left = list(reversed(PurePosixPath(name).parts))
     links = 0

@@ -9,21 +9,21 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-# First characters of cells that spreadsheets evaluate as formulas. The last four are full-width.
+# A spreadsheet evaluates a cell as a formula if it begins with one of these. The last four are full-width characters.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-# USER:PASSWORD@ without a scheme before it. The maximum lengths in the pattern bound the matching time.
+# USER:PASSWORD@ without a URL scheme. The maximum lengths in the pattern bound the matching time.
 _LOGIN = re.compile(
     r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=#`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# Words in the names of secrets. Names that end as in _PATH_NAME belong to a path or a program instead.
+# A name with one of these words names a secret, unless it ends as in _PATH_NAME, such as password_file.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
-# One word of a shell: any number of quoted and plain pieces. After the first piece, a quotation mark before a space
-# or punctuation ends a quotation around the word. shlex.quote() writes an apostrophe in quotes as '"'"'.
+# A shell word of quoted and plain pieces. It may stand in a quoted text: a quotation mark before a space or punctuation
+# then ends that text. shlex.quote() writes an apostrophe in quotes as '"'"'.
 _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
     (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(
@@ -32,12 +32,12 @@ _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\
 _SECRET_ARGUMENT = re.compile(f"({_SECRET_VARIABLE}).+", re.IGNORECASE | re.DOTALL)
 # Blanks, or one piece of a word: in single quotes, in double quotes, escaped, or plain.
 _PIECE = re.compile(r"""([ \t\r\n]+)|'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)|([^ \t\r\n'"\\]+)""", re.DOTALL)
-# A quoted word of a shell, which may be a command for another shell. A shortened text may lack the closing quote.
+# A quoted shell word, which may hold a command for another shell. In a shortened text, the last quote may be missing.
 _QUOTED = re.compile(
     r"""(?<![^\s=:,;&|(\[{])(?=['"])(?:'[^']*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|\\.|[\w./=@%+-])++""", re.DOTALL
 )
-# Value of an option or variable named as a secret, such as API_KEY. After -p, up to five digits are a port, not a
-# password. Lengths are limited, so that the matching time is proportional to the length of a hostile text.
+# The value of a secret option or variable, such as API_KEY. After -p, up to five digits are a port, not a password.
+# Lengths are limited, so that a hostile text cannot make the matching time quadratic.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
     (?P<name>$VARIABLE
@@ -63,7 +63,7 @@ _SOURCE_VALUE = re.compile(
     r"""((?:^|[,;&{?\s"'])([a-z0-9][\w.-]{0,80})(?:["']\s*:|["']?\s*=)\s*)((?:"[^"]*"|'[^']*'|[^\s,;&"'])+)""",
     re.IGNORECASE,
 )
-_SOURCE_LOGIN = re.compile(r"""((?:^|[\s"'=#])[^\s/?#@:%'"=]{1,200}%)[^\s/'"@]{1,200}(?=@)""")  # USER%PASSWORD@
+_SOURCE_LOGIN = re.compile(r"""((?:^|[\s"'=#])[^\s/?#@:%'"=]{1,200}%)[^\s/'"@]{1,200}(?=@)""")  # USER%PASSWORD@ (CIFS)
 
 
 def for_terminal(text: object) -> str:
@@ -90,7 +90,7 @@ def escaped(text: str, kept: str = "\n\r\t") -> str:
 
 
 def for_shell(line: str) -> str:
-    """Return a command line quoted as one command, without substitution or redirection.
+    """Quote a command line, so that a shell runs only one command, without substitution or redirection.
 
     >>> for_shell("ior -o /x; rm -rf / $(id)")
     "ior -o '/x;' rm -rf / '$(id)'"
@@ -103,7 +103,7 @@ def for_shell(line: str) -> str:
 
 
 def shell_words(line: str) -> list[str]:
-    """Split a line as shlex.split() does, but in linear time. Raises ValueError for a quotation without an end.
+    """Split a line as shlex.split() does, but in linear time. Raises ValueError for an unclosed quote.
 
     >>> shell_words("ior -o '/a b'/c d")
     ['ior', '-o', '/a b/c', 'd']
@@ -145,7 +145,7 @@ def without_secrets(text: str) -> str:
 
 
 def _nested(quoted: re.Match[str]) -> str:
-    """Return a quoted word without secrets. A command can have other commands as words, each quoted once more."""
+    """Return a quoted word without secrets. The word may be a command that again contains quoted commands."""
     for end in ("", "'", '"') if re.search(r"\s", quoted[0]) else ():
         with suppress(ValueError):
             word = shell_words(quoted[0] + end)[0]
@@ -156,7 +156,7 @@ def _nested(quoted: re.Match[str]) -> str:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a parameter holds a secret. Paths of keys and numeric tokens hold none.
+    """Return whether a parameter holds a secret. The path of a key is no secret, and neither is a number named token.
 
     >>> is_secret("passwd", "17"), is_secret("ssh_key", "/etc/key"), is_secret("token", "3000")
     (True, False, False)
@@ -195,7 +195,7 @@ def shown_command(words: Sequence[str]) -> str:
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the command line of this process, without secrets, to store and to show it."""
+    """Return the command line of this process without secrets."""
     words = [*map(_argument, sys.argv[1:])]
     with suppress(ValueError):
         words = shell_words(without_secrets(shlex.join(words)))
@@ -203,7 +203,7 @@ def command_line() -> tuple[str, ...]:
 
 
 def _argument(word: str) -> str:
-    """Return one argument without secrets. It needs no quotes around spaces."""
+    """Return an argument without secrets. Spaces do not end a secret here."""
     secret = _SECRET_ARGUMENT.fullmatch(word)
     return f"{secret[1]}..." if secret else without_secrets(word)
 

@@ -10,7 +10,7 @@ from types import FrameType
 
 from strakes.base.errors import StrakesError
 
-# runs/watchdog.py sends SIGALRM.
+# SIGALRM is a signal of the watchdog thread (runs/watchdog.py).
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _STARTED_BY = "STRAKES_STARTED_BY"
 # Bit of SIGKILL in the mask of pending signals (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
-# Kernel functions in which FUSE, Lustre, NFS, CephFS and SMB wait for a server.
+# Kernel functions in which clients of FUSE, Lustre, NFS, CephFS and SMB wait for a server.
 _SERVER_WAIT = re.compile(
     "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
 )
 
 _MOST_POLL_S = 2e6
 _DAY_S = 86_400
-_MOST_WORDS_BYTES = 8 << 20  # The kernel allows 6 MiB (execve(2)).
+_MOST_WORDS_BYTES = 8 << 20  # The kernel's limit is 6 MiB (execve(2)).
 _CEPH_CONF = "/etc/ceph/ceph.conf"
 
 
@@ -42,7 +42,7 @@ def secure_environment() -> None:
     """Change environment variables that could make programs read or run files of other users.
 
     Relative directories are removed from PATH. If others can replace files in HOME or TMPDIR, another directory is set.
-    Variables of directories of caches and settings are removed in this case. CEPH_CONF is set, because Ceph's tools
+    If they can do so in a cache or settings directory, its variable is removed. CEPH_CONF is set, because Ceph's tools
     otherwise search the current directory. An offset of a day or more in TZ becomes UTC.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
@@ -100,13 +100,13 @@ def engine_path() -> Path:
     """Return the path of the engine: $STRAKES_ENGINE, or the engine inside the package."""
     if chosen := os.environ.get("STRAKES_ENGINE"):
         return Path(chosen)
-    # An editable installation has separate directories for the sources and the built engine.
+    # An editable installation has two package directories: one with the sources, one with the built engine.
     places = [Path(place, "bin", "strakes-engine") for place in sys.modules["strakes"].__path__]
     return next(filter(Path.exists, places), places[0])
 
 
 def python_module(module: str, *words: str) -> list[str]:
-    """Return a command that runs a module of strakes.
+    """Return a command that runs a Python module of strakes.
 
     Unlike ``python -m``, it imports nothing from the current directory, where another user may have planted code.
     """
@@ -130,7 +130,7 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 
 
 def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
-    """Yield the process id and arguments of each process that runs a program for this user or root."""
+    """Yield the process id and arguments of each process of this user or root that runs a program."""
     for number in sorted(filter(str.isdigit, os.listdir(proc))):
         words = [os.fsdecode(word) for word in trusted_words(proc / number, "cmdline")[:-1]]
         if words and os.path.basename(words[0]) == program:
@@ -138,7 +138,7 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def is_trusted(process: Path) -> bool:
-    """Return whether all user ids of a process are those of this user or root. ``process``: directory in /proc."""
+    """Return whether a process has only user ids of this user or root. ``process``: directory in /proc."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 
@@ -163,9 +163,9 @@ def process_start(pid: int) -> int | None:
 
 
 def lives_in_container(pid: int, started: int, namespace: str) -> bool:
-    """Return whether a process in a container still runs. ``pid``: its number in its PID namespace.
+    """Return whether a process in a container still runs. ``pid``: its id inside the container.
 
-    ``namespace``: that namespace, as in ``pid:[4026531836]``. ``started``: start time of the process.
+    ``namespace``: PID namespace of the container, such as ``pid:[4026531836]``. ``started``: start time of the process.
     """
     for number in filter(str.isdigit, os.listdir("/proc")):
         own = re.search(r"^NSpid:.*\s(\d+)$", _proc_text(number, "status"), re.MULTILINE)
@@ -181,7 +181,7 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
 
 
 def mark_of(pid: int, started: int) -> dict[str, str]:
-    """Return an environment variable with which a process marks the commands that it starts."""
+    """Return an environment variable that marks all commands started by a process."""
     return {_STARTED_BY: f"{pid}:{started}"}
 
 
@@ -215,7 +215,7 @@ def kernel_waits(pid: int) -> dict[int, int]:
             status = dict(line.split(":", 1) for line in _proc_text(place, "status").splitlines() if ":" in line)
             state = status.get("State", "").split()[:1]
             killed = int(status.get("SigPnd", "0"), 16) & _KILL
-            # Some waits for a server are shown as interruptible (state S).
+            # While a thread waits for a server, Linux may show it as interruptible (state S).
             if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_proc_text(place, "wchan"))):
                 waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
     return waits

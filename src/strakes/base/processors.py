@@ -11,7 +11,7 @@ _LOOK_S, _SAMPLES = 0.3, 30
 
 
 class OtherPrograms(NamedTuple):
-    """Load by other programs. ``share``: of processor time (0 to 1). ``running``: mean number of running threads."""
+    """Load by other programs. ``share``: their share of processor time (0 to 1). ``running``: number of threads."""
 
     share: float
     running: float

@@ -31,7 +31,7 @@ def load_schema(name: str) -> dict[str, Any]:
 
 def shipped(name: str) -> Path:
     """Return the path of the directory "schemas" or "examples". Raises EnvironmentLacksError if it is missing."""
-    # The directories are inside an installed package, or at the top level of a checkout.
+    # An installed package contains these directories. In a checkout, they are at the top level.
     package = Path(__file__).resolve().parents[1]
     for place in (package / name, package.parents[1] / name):
         if place.is_dir():

@@ -8,7 +8,7 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# A part of a line without a place for a line break: blanks, one wide character or a word, with its punctuation.
+# A part that no line break may split: blanks, or one wide character or word with its punctuation.
 _UNBROKEN = rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*"
 
 
@@ -38,7 +38,7 @@ def wrapped(text: str, width: int) -> list[str]:
     ['内核例如', '（linux）。']
     """
     if columns(text) == len(text):
-        # textwrap takes quadratic time for long words, so split them first.
+        # textwrap takes quadratic time for words longer than a line, so split them first.
         return textwrap.wrap(re.sub(rf"\S{{{width}}}(?=\S)", r"\g<0> ", text), width)
     lines, line = [], ""
     for part in re.findall(_UNBROKEN, text):

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. The memory of tomllib is proportional to the square of this number.
 _MOST_DOTS = 8
 
-_MOST_BITS = 64  # Seeds need 64 bits. TOML 1.0 requires only 63 bits and a sign.
+_MOST_BITS = 64  # Random seeds need 64 bits. TOML 1.0 guarantees only 63 bits and a sign.
 
 # Tokens of TOML. Possessive quantifiers keep the matching time linear.
 _TOKEN = re.compile(
@@ -54,7 +54,7 @@ class TomlFile:
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def tables(self, key: str, known: Collection[str], lacking: str, remedy: str) -> list[Any]:
-        """Return the tables called ``key``. Raises BadInputError if there are none, or if a key is unknown."""
+        """Return the tables called ``key``. Raises BadInputError if there are none, or for an unknown top-level key."""
         if unknown := sorted(set(self.values) - set(known)):
             remedy = did_you_mean(unknown[0], known)
             raise BadInputError(f"unknown key {unknown[0]!r}", where=self.name, remedy=remedy)
@@ -96,7 +96,7 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
 def read_toml(path: Path, what: str, kind: str) -> TomlFile:
     """Read a TOML file. ``what``: its name in messages. ``kind``: the top-level key that identifies it.
 
-    Raises BadInputError. For a file of another kind, the error names the command that reads it.
+    Raises BadInputError. For another kind of file, the error names the command that reads such files.
     """
     refuse_other_kind(path, kind, TOML_KINDS[kind].name)
     try:

@@ -19,7 +19,7 @@ _COUNT_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _TIME_UNITS |= {unit: _TIME_UNITS[unit[0]] for unit in ("sec", "second", "min", "minute", "hour", "day", "week")}
 _TIME_UNITS |= {f"{unit}s": seconds for unit, seconds in _TIME_UNITS.items() if len(unit) > 2}
-# Maximum number of bytes, bytes per second, seconds or files. It exceeds any file system.
+# Maximum number of bytes, bytes per second, seconds or files: more than any file system needs.
 _MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*+([a-zA-Z]*)\s*$")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -45,7 +45,7 @@ def _refusal(kind: str, text: str, remedy: str, why: str = "") -> BadInputError:
 
 
 def parse_bytes(text: str) -> int:
-    """Return a size in bytes. Units such as K are binary, units such as KB decimal. Raises BadInputError.
+    """Return a size in bytes. K, M, ... are powers of 1024, and KB, MB, ... powers of 1000. Raises BadInputError.
 
     >>> parse_bytes("64KiB"), parse_bytes("1.5m"), parse_bytes("1KB")
     (65536, 1572864, 1000)
@@ -63,7 +63,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """Return a rate in bytes per second from a rate in bytes (B) or bits (b, bit). Raises BadInputError.
+    """Return a rate in bytes per second. The text may be in bytes (B) or bits (b, bit). Raises BadInputError.
 
     >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
     (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)
@@ -96,7 +96,7 @@ def _significant(value: float) -> str:
 
 
 def counted(number: float, noun: str, several: str = "") -> str:
-    """Return a number with its noun. ``several``: the plural, if it is irregular.
+    """Return a number with a noun, such as "2 files". ``several``: the plural, if it is irregular.
 
     >>> counted(1, "file"), counted(1.08, "file"), counted(2000, "file"), counted(0, "directory", "directories")
     ('1 file', '1 file', '2,000 files', '0 directories')
@@ -123,7 +123,7 @@ def format_bytes(count: float) -> str:
 
 
 def typed_bytes(count: float) -> str:
-    """Return a size as options accept it, rounded down.
+    """Return a size, rounded down, in the form that options accept.
 
     >>> typed_bytes(64 * MIB), typed_bytes(3.7 * GIB), typed_bytes(26.4 * GIB), typed_bytes(GIB)
     ('64MiB', '3788MiB', '26GiB', '1GiB')
@@ -135,7 +135,7 @@ def typed_bytes(count: float) -> str:
 
 
 def typed_seconds(seconds: float, *, up: bool = False) -> str:
-    """Return a duration as options accept it. ``up``: round up.
+    """Return a duration in the form that options accept. ``up``: round up.
 
     >>> typed_seconds(120), typed_seconds(90.0), typed_seconds(612.3, up=True), typed_seconds(0.25)
     ('2m', '90s', '11m', '250ms')

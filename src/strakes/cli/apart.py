@@ -22,20 +22,20 @@ from strakes.base.foreign_text import for_terminal
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
 from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 
-_DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
+_DONE = signal.SIGUSR1  # Signal from the child: its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# After its work, a child has 5 s to exit if it waits in the kernel, and 10 s if it waits for a processor.
+# Time to exit after the work, in seconds: for a child that waits in the kernel, and for one that still computes.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
 _GIVE_UP_AFTER_S = 20.0  # An interrupted command must end within 30 s.
 
-# Maximum context switches per second of a thread that hangs. Lustre wakes a thread once a second to try again.
+# A thread with at most this many context switches per second hangs. Lustre's retries cause one switch per second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 _DEAD_AFTER_S = 30.0
-# The watchdog writes a report every second. If its last report is older than this, the watchdog hangs.
+# The child's watchdog thread reports every second. If its last report is older than this, the watchdog hangs.
 _OLD_S = 10.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # From linux/prctl.h.
 _LOOK_EVERY_S = 2.0
@@ -55,15 +55,15 @@ def run_apart(
     """Run ``work`` in a child process and return the exit status.
 
     Signals are passed to the child, and a signal that ends the child also ends this process. After its work, the child
-    has ``patience_s`` seconds to exit. Then the child and its descendants that wait in the kernel are abandoned and
-    listed on standard error. ``limited``: also abandon a child that waits for a dead server during its work, with an
-    error and status 1. ``explain``: returns the directory, the reason and the remedy for this error.
+    has ``patience_s`` seconds to exit. Afterwards it is abandoned, with its descendants that wait in the kernel, and
+    all are listed on standard error. ``limited``: also abandon a child that waits for a dead server during its work,
+    with an error and status 1. ``explain``: returns the directory, the reason and the remedy for this error.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
     trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # inherit orphaned descendants, to list those that hang
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # inherit orphans of the child, to list those that hang
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -88,8 +88,8 @@ def run_apart(
         relay.enter()
     os.close(status_of_child)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    # In its own process group, the child gets signals of the terminal only from its parent. SIGTTOU would stop a child
-    # that writes to the terminal.
+    # The child has its own process group, so the parent alone passes it the terminal's signals. Without the second
+    # line, SIGTTOU would stop the child when it writes to the terminal.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -106,7 +106,7 @@ def run_apart(
 
     set_parent(tell, tell_trouble)
     status = work()
-    # The reader of a pipe waits until all writers have closed it.
+    # Close the outputs now: the reader of a pipe waits until all writers have closed it.
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -248,7 +248,7 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay(threading.Thread):
-    # Copies the child's output from a pipe, so that a hanging child does not keep this process's output open.
+    # Thread that copies the child's output. Otherwise a hanging child would hold this process's output open.
     unread = False
 
     def __init__(self, numbers: Sequence[int]) -> None:

@@ -36,7 +36,7 @@ def command(
     try:
         for file, read in results:
             runs += ((file, run) for run in keep(file, read, store, str(target or "")))
-    finally:  # Also name the runs that an interrupted import has stored.
+    finally:  # If the import is interrupted, name the runs that it has already stored.
         for file, run in runs:
             made = run.manifest["options"]["imported"]
             tool = " ".join(filter(None, [made["tool"], made["version"]]))

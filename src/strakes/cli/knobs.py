@@ -51,7 +51,7 @@ def list_command(
     else:
         target = detect(directory, servers)
         readings = read(target, names)
-        # If a setting has no value, only the servers report its default.
+        # Only the servers report the default of a setting that has no value.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
         told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]
@@ -155,7 +155,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
 
 
 def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
-    """Return up to four configured values as text. Without configured values, return those that the servers use."""
+    """Return up to four configured values of a setting as text. If none is, return those in use on servers."""
     if used and all(value is None for value in reading.values.values()):
         in_use = dict.fromkeys(reading.knob.shown(value) for value in used.values())
         return f"{', '.join(in_use)} (not set; in use by the daemons)"

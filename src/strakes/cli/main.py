@@ -34,17 +34,17 @@ from strakes.cli.signals import orderly_signals
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Commands that access a file system. They run in a child process, so that they end even if servers do not answer.
+# Commands that access a file system. They run in a child process, because they hang if its servers do not answer.
 _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
     | {"doctor", "report guide", "watch"}
 )
-# Commands with translated output for people. All other commands print English.
+# Commands whose output is translated. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
 _RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
 _COMPLETION = "_STRAKES_COMPLETE"
 
-# Help text of each command, because the main help does not import the commands.
+# Help text of each command. It is here because the main help does not import the commands.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -138,7 +138,7 @@ def cli(ctx: click.Context, language: str | None) -> None:
 
 # Minimum address space: OpenBLAS cannot allocate its buffers in 300 MB, but can in 450 MB.
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
-# Minimum limit on open files. A survey has 24 open files, and 64 parallel commands on servers need 6 each.
+# Minimum limit on open files. A survey needs 24, and each of up to 64 parallel commands on servers needs 6.
 _LEAST_OPEN_FILES = 512
 # Minimum file size and stack size. Output is buffered in files of up to 68 MiB. Engines crash with 800 KiB of stack.
 _LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 2 << 20
@@ -173,7 +173,7 @@ def main() -> int:
         return _complain(known, error)
 
 
-def _open_standard_files() -> None:  # so that no file opened later gets descriptor 0, 1 or 2
+def _open_standard_files() -> None:  # a file opened later must not get descriptor 0, 1 or 2
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -181,7 +181,7 @@ def _open_standard_files() -> None:  # so that no file opened later gets descrip
             null = os.open(os.devnull, mode)
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Even with Python's option -I, these environment variables name directories of Python modules.
+    # Python reads modules from the directories in these variables even with its option -I.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 
@@ -246,7 +246,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # click's main() takes any broken pipe, such as one to the engine, for a closed standard output.
+    # Not click's main(): it mistakes every broken pipe, such as one to the engine, for a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_limits()
@@ -377,7 +377,7 @@ def _known_error(error: OSError) -> StrakesError | None:
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
-        sys.stdout.write("\n")  # A failed flush leaves the buffer empty. Write again to see whether stdout still fails.
+        sys.stdout.write("\n")  # A failed flush empties the buffer, so write again to test whether stdout fails.
         sys.stdout.flush()
     except OSError:
         _silence(1)
@@ -395,7 +395,7 @@ def _nobody_reads_stdout() -> bool:
 
 
 def _silence(number: int) -> None:
-    # At exit, the interpreter flushes standard output again, and would end with status 120.
+    # At exit, the interpreter flushes standard output again. A failure would change the exit status to 120.
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, number)
     os.close(null)

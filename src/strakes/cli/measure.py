@@ -61,7 +61,7 @@ def request_from(
 
 
 def measure(request: Request, options: Measuring) -> int:
-    """Run a request, show its result, and return 0. For a plan, a report is written only with --html."""
+    """Run a request, show its result, and return 0. A run of a plan writes a report only with --html."""
     run = perform(request, options)
     conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
@@ -106,7 +106,7 @@ def perform(request: Request, options: Measuring) -> Run:
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Call ``work`` with the request, the store and a progress display. Return the stored run."""
+    """Call ``work``, which measures, with the request, the store and a progress display. Return the stored run."""
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)

@@ -59,8 +59,8 @@ def argument(metavar: str, **settings: Any) -> Any:
 def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Return a decorator that adds the options and arguments that the parameters of a command declare.
 
-    A parameter declares an option by its default or by its annotation. If the annotation is a dataclass, its fields
-    declare options, and the command gets an instance. ``defaults``: defaults that differ for this command.
+    A parameter declares an option by its default or its annotation. If the annotation is a dataclass, each field of the
+    class declares an option, and the command gets an instance. ``defaults``: option -> default for this command.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -193,7 +193,7 @@ def parsed(parse: Callable[[Any], T], words: Any) -> T:
 
 
 def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a converter that calls ``parse`` and refuses zero and negative values."""
+    """Return a parser that calls ``parse`` and rejects zero and negative values."""
 
     def read(text: str) -> float:
         value = parse(text)
@@ -298,12 +298,12 @@ FAILED_OUTPUTS = "strakes.cli.failed_outputs"
 
 
 def prints_summary(*outputs: Output | None) -> bool:
-    """Return whether to print a summary, which is false if a document goes to standard output."""
+    """Return False if a document goes to standard output, where a summary would mix with it."""
     return all(output is None or output.path is not None for output in outputs)
 
 
 def write_document(output: Output | None, text: str) -> bool:
-    """Write the document if an output is given. Return whether to print a summary. Errors are kept for the end."""
+    """Write the document if an output is given. Return whether to print a summary. Errors are printed at the end."""
     if output is not None:
         try:
             output.write(text)
@@ -384,7 +384,7 @@ class Effort:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Options for the files to which the results of a run are written."""
+    """Options for the files that receive the results of a run."""
 
     html: Output | None = option(
         "Write the HTML report to FILE.  [default: report.html in the run's directory]", type=OUTPUT
@@ -460,7 +460,7 @@ class Measuring(Launching, Report, Effort):
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling(Measuring):
-    """Options of commands that repeat measurements until intervals are narrow, and that may limit the load."""
+    """Options of commands that repeat measurements until intervals are narrow. Some options limit the load."""
 
     relative_half_width: float = option(
         "Repeat each cell (a combination of settings) until the relative half-width of its interval is this small.",
@@ -510,6 +510,6 @@ def like_run(like: str | None, *amounts: float | None) -> Run | None:
         remedy = "Leave out --data-per-rank, --files and --phase: RUN determines the amounts of work."
         raise BadInputError("--like cannot be used with --data-per-rank, --files or --phase", remedy=remedy)
     run = None if like is None else Store().open(like)
-    if run and "--like" in sys.argv:  # Store the command with the run's id, because "latest" may be another run later.
+    if run and "--like" in sys.argv:  # Store the id, because "latest" may be another run later.
         sys.argv[sys.argv.index("--like") + 1] = run.id
     return run

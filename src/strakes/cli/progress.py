@@ -53,7 +53,7 @@ class LiveProgress:
             signals.below = []
 
     def resumed(self, spent_s: float) -> None:
-        """Add the seconds that the run took before it was interrupted."""
+        """Count the seconds that a resumed run took before it was interrupted."""
         self._started -= spent_s
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:

@@ -12,14 +12,14 @@ import click
 
 from strakes.base.foreign_text import for_terminal
 
-# Program name that the user typed. Only the script of a checkout sets this variable.
+# Program name that the user typed. Only the start script of a checkout sets this variable.
 _CALLED = os.environ.get("STRAKES_CALLED", "")
 # Names of all commands, from the modules in this directory.
 _COMMANDS = "|".join(name.removesuffix(".py").removesuffix("_") for name in os.listdir(os.path.dirname(__file__)))
 
 
 def as_called(text: str, called: str = _CALLED) -> str:
-    """Return a text whose commands begin with the program's name as the user typed it.
+    """Return a text with the program's name in its commands replaced by ``called``.
 
     >>> as_called("strakes cannot see it. Next: strakes survey DIR", "./strakes")
     'strakes cannot see it. Next: ./strakes survey DIR'
@@ -64,7 +64,7 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
     if not stream.isatty() or columns(line) <= width:
         return line
     if line.isascii():
-        # Users copy paths and options, so never break these.
+        # Never break a path or an option, because users copy them.
         blanks = " " * indent
         return textwrap.fill(line, width, subsequent_indent=blanks, break_long_words=False, break_on_hyphens=False)
     begin = line[: len(line) - len(line.lstrip())]

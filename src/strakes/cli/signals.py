@@ -12,14 +12,14 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # Python may drop the exception of a signal. The signal is then sent again after this delay.
+_AGAIN_S = 0.05  # Delay after which a signal is sent again if Python has dropped its exception.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"  # Escape sequence that shows the cursor, which live displays hide.
 _STOPPING = (
     "strakes: stopping and cleaning up; interrupt again to stop sooner",
     "strakes: stopping now; remove leftover files with: strakes clean DIR",
 )
-# Lines below a live display, which would overwrite what a signal handler writes. None: there is no such display.
+# Lines to show below a live display, or None without one. The display would overwrite output of a signal handler.
 below: list[str] | None = None
 
 
@@ -27,8 +27,8 @@ below: list[str] | None = None
 def orderly_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first signal and at the second Ctrl-C. End the process at the third Ctrl-C.
 
-    Further SIGTERM and SIGHUP are ignored, because one request may arrive several times: batch systems and lost
-    sessions send signals to all processes of a job.
+    Further SIGTERM and SIGHUP are ignored, because they may repeat one request: batch systems and lost sessions send
+    signals to all processes of a job.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -65,7 +65,7 @@ def orderly_signals() -> Iterator[None]:
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }
-    # Python drops the exception of a signal handler in a destructor or weak-reference callback. If so, send it again.
+    # Python drops an exception of a signal handler that runs during a destructor. Then send the signal again.
     hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:
         yield

@@ -152,13 +152,13 @@ def run_command(
             raise EnvironmentLacksError("metrics cannot be served", where=where, why=why, remedy=remedy) from error
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
-    # Directories on the same file system share its counters, so read them only once.
+    # Directories on one file system have the same counters, so read these only once.
     first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
     sources = [source for one in first_of.values() for source in sources_of(one, servers, probed=not no_probe)]
     ring = Ring(store)
     ring.hold()
     for directory in directories:
-        # Do not use system calls: they would block on a directory that hangs.
+        # Resolve the path without system calls, which would block on a dead mount.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             remark(f"the store is inside {directory}: when this directory hangs, nothing can be stored")
     alerts = AlertSender(alarm_command or ())

@@ -1,7 +1,7 @@
 """Undo a fault even if the drill that caused it is killed.
 
-A separate guard process undoes the fault when the drill ends, or when the fault lasts too long. The second case covers
-a drill that was stopped by SIGSTOP. The guard process has its own session, so Ctrl-C does not end it.
+A separate guard process undoes the fault when the drill ends, or when the fault lasts too long, for instance because
+SIGSTOP stopped the drill. The guard process has its own session, so Ctrl-C does not end it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from strakes.control.drill_undo import Undo
 UNDO_LIMIT_S = 300.0
 _AGAIN_S = 5.0
 _LATE_S = 5.0
-_MOST_POLL_S = 2e6  # poll(2) takes its time-out in milliseconds as a 32-bit integer.
+_MOST_POLL_S = 2e6  # The time-out of poll(2) is a 32-bit number of milliseconds.
 _CAUSED, _TRIED = b".", b"tried"
 
 
 class Promise:
-    """Guard process and record on disk that undo a fault if the drill is killed."""
+    """A guard process and a record on disk, from which a fault is undone even if the drill is killed."""
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
         """Record how to undo the fault, and start the guard process.
@@ -47,7 +47,7 @@ class Promise:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 self._copy = os.memfd_create("record")
                 os.write(self._copy, file.read())
-                # Closing an O_PATH descriptor sends no request to a server. The child inherits no other descriptor.
+                # The child inherits only this O_PATH descriptor: close(2) sends no request to a server for it.
                 self._journal = os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
             self._guard = subprocess.Popen(
                 python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),
@@ -68,10 +68,10 @@ class Promise:
         self._tell(_CAUSED)
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
-        """Undo the fault, and return a description of the action.
+        """Undo the fault, and return a description of how it was undone.
 
-        Returns "" if the fault is already undone, or if an earlier call failed. Calls ``say`` with a message at the
-        first failed attempt. Raises StrakesError if the fault cannot be undone.
+        Repeats failed attempts, and calls ``say`` with a message at the first. Returns "" if the fault is already
+        undone, or if an earlier call failed. Raises StrakesError if the fault cannot be undone.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, self._copy, self._journal, say)
@@ -80,7 +80,7 @@ class Promise:
             raise
 
     def leave(self) -> str:
-        """Return a message for a fault that is not undone: the guard process keeps trying."""
+        """Return the message that the fault is not undone yet, and that the guard process keeps trying."""
         limit = format_seconds(UNDO_LIMIT_S)
         return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 

@@ -48,7 +48,7 @@ def _directory(root: Path) -> Path:
 
 
 def announce(root: Path, fault: str, undo: Undo) -> Path:
-    """Write how to undo a fault to a new file, and return the path of the file.
+    """Record in a new file how to undo a fault, and return the path of the file.
 
     Raises StrakesError if the file cannot be written. In this case, the fault must not be caused.
     """
@@ -64,7 +64,7 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
 
 
 def put_right(path: Path) -> str:
-    """Undo one fault. Return a description of the action, or "" if another process has undone the fault.
+    """Undo one fault. Return how it was undone, or "" if another process has already undone it.
 
     Raises StrakesError if the fault cannot be undone.
     """
@@ -83,10 +83,10 @@ def put_right_open(
 ) -> str:
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
-    Returns and raises the same as :func:`put_right`. An empty file records that the fault is already undone.
-    ``settle``: whether to remove the file afterwards. Without it, a lock by another process is ignored after COMMAND_S
-    seconds. ``there``: whether the current directory is the drill's. ``journal``: descriptor of the file in the store
-    if ``descriptor`` is a copy in memory. The store may be on the servers that the drill stops.
+    Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone. ``settle``:
+    whether to remove the file afterwards. If not, a lock by another process is ignored after COMMAND_S seconds.
+    ``there``: whether the current directory is that of the drill. ``journal``: descriptor of the file in the store, if
+    ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
@@ -118,7 +118,7 @@ def _undo_elsewhere(pending: Pending) -> str:
     with ExitStack() as stack:
         there = "/"
         with suppress(OSError, StrakesError):
-            run_unmarked(("stat", path))  # This has a time limit, whereas open(2) may wait for a dead server.
+            run_unmarked(("stat", path))  # Unlike open(2), this command has a time limit, in case a server is dead.
             found = stack.enter_context(closing(open_directory(Path(path))))
             if _inode(os.fstat(found)) == inode:
                 there = f"/proc/{os.getpid()}/fd/{found}"
@@ -144,12 +144,12 @@ def _lock(journal: int, within_s: float | None) -> None:
             break
         except BlockingIOError:
             time.sleep(_LOOK_EVERY_S)
-        except OSError:  # This file system has no locks. Undoing a fault twice does no harm.
+        except OSError:  # The file system has no locks. To undo a fault twice does no harm.
             break
 
 
 def _reopened(path: Path, descriptor: int) -> int:
-    """Open the file again, because processes that inherit a descriptor share its flock(2) lock."""
+    """Open the file again: a process shares the flock(2) lock of every descriptor that it has inherited."""
     with suppress(OSError):
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -159,7 +159,7 @@ def _reopened(path: Path, descriptor: int) -> int:
 
 
 def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]:
-    """Return all faults that are not undone, oldest first, and an error for each damaged or foreign file."""
+    """Return all faults that are not undone, oldest first, and errors for files that are damaged or of another user."""
     faults, errors = list[Pending](), list[StrakesError]()
     for path in sorted(_directory(root).glob("[!.]*.json")):
         try:
@@ -179,8 +179,8 @@ def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
     """Undo the faults of drills that have ended, newest first.
 
-    ``known_dead``: skip running drills and those of other hosts and containers without an error. At the end, raises
-    BadInputError for a file that is damaged or belongs to another user.
+    ``known_dead``: ignore drills that are running or belong to another host or container; otherwise they are errors. At
+    the end, raises BadInputError for a file that is damaged or belongs to another user.
     """
     faults, errors = read_all(root)
     for pending in reversed(faults):

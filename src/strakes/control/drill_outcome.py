@@ -23,7 +23,7 @@ from strakes.runs.messages import LoggedOperation
 from strakes.targets.calls import RefusedError, call
 from strakes.targets.description import Interruption, TargetRecovery
 
-_WORD = 1 << 64  # Modulus for unsigned integers of 8 bytes.
+_WORD = 1 << 64  # Modulus of 64-bit unsigned arithmetic.
 _FILE = re.compile(r"f(\d+)\.(\d+)")
 READ_S = 300.0
 
@@ -34,7 +34,7 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     """Return the expected SHA-256 of every file that a phase writes.
 
     The files of a rank are consecutive parts of a stream of 8-byte words. Word i is base + i x step
-    (docs/reference/engine.md). ``directory``: path as passed to the engine.
+    (docs/reference/engine.md). Base and step depend on ``directory``, the path passed to the engine.
     """
     salt = _fnv(os.fsencode(directory) + b"/" + identifier.encode())
     sums = {}
@@ -51,7 +51,7 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
 
 
 def read_back(directory: str, limit_s: float) -> dict[FileKey, str]:
-    """Return the SHA-256 of the clients' readable files. Raises MeasurementError if the directory is unreadable."""
+    """Return the SHA-256 of the readable files of clients. Raises MeasurementError if the directory is unreadable."""
     try:
         sums = call("sums", directory, "*.probe", limit_s=limit_s)
     except RefusedError as error:
@@ -68,7 +68,7 @@ def _fnv(text: bytes) -> int:
 
 
 def _splitmix(state: int) -> tuple[int, int]:
-    """Return the next state and output of the generator splitmix64 (Vigna 2014)."""
+    """Return the next state and output of the random generator splitmix64 (Vigna 2014)."""
     state = (state + 0x9E3779B97F4A7C15) % _WORD
     mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % _WORD
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % _WORD
@@ -76,9 +76,9 @@ def _splitmix(state: int) -> tuple[int, int]:
 
 
 def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until_s: float) -> dict[int, float]:
-    """Return rank -> due time of the rank's first operation that was not complete at ``until_s``.
+    """Return rank -> due time of its first operation that was not complete at ``until_s``.
 
-    The engine spreads the first operations of all ranks evenly over one interval (docs/reference/engine.md).
+    Within the interval between two operations of a rank, the ranks start at equal distances (docs/reference/engine.md).
     """
     last = {operation.rank: operation for operation in sorted(log, key=lambda operation: operation.number)}
     due: dict[int, float] = {}
@@ -130,13 +130,13 @@ def outcome_of(
 ) -> DrillOutcome:
     """Return the outcome of a drill.
 
-    ``expected``: SHA-256 of the planned files. ``read``: SHA-256 of the files found; if None, no file counts as lost.
-    ``waiting``: rank -> due time of an operation that is pending at ``until_s``.
+    ``expected``: SHA-256 of the planned files. ``read``: SHA-256 of the files found, or None if they were not read.
+    ``waiting``: rank -> due time of its operation that is pending at ``until_s``.
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()
     for operation in sorted(log, key=lambda operation: operation.rank):
-        # The load is an open loop, so the latency of an operation begins at its due time.
+        # Clients write on a fixed schedule (open loop), so the latency of an operation begins at its due time.
         seen = ClientOperation(operation.due_s, operation.ended_s, operation.errno)
         done.setdefault(str(operation.rank), []).append(seen)
         (acknowledged if operation.acknowledged else failed).add((operation.rank, operation.number))
@@ -153,7 +153,7 @@ def outcome_of(
         lost=len(acknowledged - found.keys()) + len(damaged),
         damaged=len(damaged),
         unanswered=len(failed & found.keys()),
-        # EEXIST for a unique name means that an earlier attempt succeeded and its reply was lost.
+        # All names are unique, so EEXIST means that an earlier attempt succeeded but its reply was lost.
         repeated=errors["EEXIST"],
         read=read is not None,
         errors=dict(errors),

@@ -1,4 +1,4 @@
-"""Cause faults on the two servers of a lab while clients send records, measure the outages, repair the servers."""
+"""Cause faults on the two servers of a lab while clients send records, measure the outages and repair the servers."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
 class FaultTrial:
     """The outcome of one fault on the two servers.
 
-    ``switched_off``: fenced node -> seconds from the fault until its BMC is asked to cut the power. ``outage_s``:
-    longest wait of a client, or None if a client never got an answer again. ``told``: number of alerts.
+    ``switched_off``: fenced node -> seconds from the fault to the request that its BMC cut the power. ``outage_s``:
+    longest wait of a client, or None if a client got no more answers. ``told``: number of alerts.
     """
 
     fault: str
@@ -70,7 +70,7 @@ class FaultTrial:
 
     @property
     def good(self) -> bool:
-        """Return whether the servers reacted to the fault as required, without split brain or lost writes."""
+        """Return whether the right server took over or stayed, without split brain or lost writes."""
         moved = self.served_after != self.served_before
         fenced = set(self.switched_off)
         expected = {
@@ -189,10 +189,10 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Return fenced node -> seconds from the fault until its BMC was asked to cut the power.
+    """Return fenced node -> seconds from the fault to the request that its BMC cut the power.
 
-    The first request counts. The fault ``power-off`` makes such a request itself, so in this case the last request
-    before the reported success counts.
+    The first request counts. But the fault ``power-off`` is such a request itself. For this fault, the last request
+    before the cluster reports success counts.
     """
     if fault != POWER_OFF:
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}
@@ -204,7 +204,7 @@ def switched_off(
 
 @dataclass(frozen=True)
 class Spread:
-    """Median of times in seconds. ``interval``: its confidence interval, or None if there are too few times."""
+    """Median of durations in seconds. ``interval``: confidence interval of the median; None for few values."""
 
     median_s: float
     interval: Interval | None

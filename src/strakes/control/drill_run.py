@@ -31,15 +31,15 @@ from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace, sweep
 
 _PATIENCE_S = 600.0
-_MOST_NAMED = 10  # Maximum number of clients named in an error message. The message grows in proportion.
+_MOST_NAMED = 10  # Maximum number of clients named in an error message.
 _FILE_BYTES = 4096
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5
-# Seconds to finish after an interrupt, without and with hanging clients. strakes.cli.apart kills this process 24 s
-# after the interrupt, and the engine needs most of that time.
+# After an interrupt, seconds to wait until the fault is undone: if clients work, and if they hang. The sum must be
+# small: strakes.cli.apart kills this process 24 s after the interrupt, and the engine needs most of this time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
 _SILENT_S, _REMIND_S = 10.0, 30.0
-_WHOLE_SECONDS_S = 1.0  # Lustre records the times of connections in whole seconds.
+_WHOLE_SECONDS_S = 1.0  # Resolution of the times that Lustre records for connections.
 
 Say = Callable[[str], None]
 
@@ -48,8 +48,8 @@ Say = Callable[[str], None]
 class Drill:
     """Parameters of a drill.
 
-    ``sessions``: each client is a libcephfs session, not a thread that uses the mount. ``servers``: access to the
-    servers, to read their counters.
+    ``sessions``: each client is a session of libcephfs instead of a thread that uses the mount. ``servers``: how to
+    reach the servers, whose counters are read.
     """
 
     directory: Path
@@ -77,7 +77,7 @@ def play(
 ) -> DrillOutcome:
     """Run a drill and return its outcome.
 
-    Calls ``show`` with the outcome, even if clients hang or the user interrupts the drill. ``root``: directory of the
+    Calls ``show`` with the outcome even if clients hang or the user interrupts the drill. ``root``: directory of the
     store. Raises MeasurementError if the fault cannot be caused, or if the clients do not start.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
@@ -95,13 +95,13 @@ def play(
 
 
 class ClientsHang(MeasurementError):
-    """Error: clients still hang at the end of a drill."""
+    """At the end of a drill, clients still hang."""
 
     hang = True
 
 
 class DrillInterrupted(KeyboardInterrupt):
-    """Interrupt of a drill. ``not_undone``: reason why the fault is not undone. ``hang``: whether clients hang."""
+    """The user interrupted a drill. ``not_undone``: why the fault is not undone, or "". ``hang``: clients hang."""
 
     def __init__(self, not_undone: str, *, hang: bool) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def perform(
     """Run a drill, and return the engine's result and the outcome. Leave the files in ``workspace/name``.
 
     Raises ClientsHang if clients do not end in time, and DrillInterrupted after an interrupt. If the fault was caused,
-    ``show`` is called before either error.
+    it calls ``show`` with the outcome before it raises either error.
     """
     from strakes.targets.ceph_tool import inside
 
@@ -187,7 +187,7 @@ def perform(
 
 
 class ConnectionWatch:
-    """Monitor of this client's connections to storage targets."""
+    """Monitor of the connections from this machine to the file system's targets."""
 
     def __init__(self, directory: Path, servers: Servers | None = None) -> None:
         self._target = detect(directory, servers)
@@ -201,7 +201,7 @@ class ConnectionWatch:
         looked_s = time.time()
         over = False
         while not over:
-            over = stop.wait(_LOOK_EVERY_S)  # Lustre keeps only the last 16 changes of a target's connection.
+            over = stop.wait(_LOOK_EVERY_S)  # Lustre keeps only the last 16 changes of a connection.
             try:
                 changes = self._target.connection_changes()
             except StrakesError as error:
@@ -224,7 +224,7 @@ class ConnectionWatch:
         return " ".join(server.sentence(name) for name, server in (self._target.lost_servers() or {}).items())
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the interruptions of this client's access to targets since the start of the drill."""
+        """Return when this machine could not reach a target since the start of the drill."""
         since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
         return tuple(each for each in self._target.interruptions() if (each.ended_unix_s or now_s) > since_s)
 
@@ -248,7 +248,7 @@ class _Stroke:
         self._promise: Promise | None = None
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough, self._caused = (threading.Event() for _ in range(4))
-        # In Python 3.11, an interrupted Thread.join() marks a running thread as ended, so wait for this event instead.
+        # Used in place of Thread.join(). In Python 3.11, an interrupt of join() marks a running thread as ended.
         self._ended = threading.Event()
         self._workers = [threading.Thread(target=work, daemon=True) for work in (self._act, self._remind)]
         seen = (self.moments.append, self._seen_enough)
@@ -283,8 +283,7 @@ class _Stroke:
             self._ended.wait(within_s if self.interrupted else None)
         except KeyboardInterrupt:
             self.interrupted = True
-            # Wait for the command that causes the fault. Otherwise, the undoing could come first, and the fault would
-            # stay.
+            # Wait for the command that causes the fault. If it ran after the undoing, the fault would stay.
             self._caused.wait()
         if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()
@@ -432,8 +431,8 @@ def drill_visit(
 ) -> Callable[[Engine, Plan, Path, str, float], PlanResult]:
     """Return a function that runs a drill for one combination of settings in a study.
 
-    It raises MeasurementError if a client or a server did not recover. ``make_fault``: returns a new fault for a
-    directory. ``root``: directory of the store.
+    The function raises MeasurementError if a client or a server did not recover. ``make_fault``: returns a new fault
+    for a directory. ``root``: directory of the store.
     """
 
     def visit(engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:

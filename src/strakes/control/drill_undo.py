@@ -1,4 +1,4 @@
-"""Actions that undo faults. Each action is on disk before its fault is caused, so that another process can do it."""
+"""Actions that undo faults. Each action is stored on disk before the fault, so that another process can perform it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOK_EVERY_S = 0.5
 
 
 def targets_in(mounts: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and the fields of each Lustre target in /proc/mounts. Sources of FUSE mounts can have any text."""
+    """Yield the name of each Lustre target in /proc/mounts, and the fields of its line. FUSE mounts may lie."""
     for fields in (line.split(" ") for line in mounts.split("\n")):
         for option in fields[3].split(",") if fields[2:3] in (["lustre"], ["lustre_tgt"]) else ():
             if option.startswith("svname="):
@@ -34,7 +34,7 @@ def targets_in(mounts: str) -> Iterator[tuple[str, list[str]]]:
 
 
 class Undo(ABC):
-    """Action that undoes a fault. Repeating it does no harm."""
+    """Action that undoes a fault. It may be repeated without harm."""
 
     words: ClassVar[str] = ""
 
@@ -45,7 +45,7 @@ class Undo(ABC):
 
     @abstractmethod
     def do(self, ask: Runner = run_unmarked) -> str:
-        """Undo the fault. Return a text about the steps of the undoing that were not necessary, or "".
+        """Undo the fault. Return a text about steps that were skipped because they were not needed, or "".
 
         Raises StrakesError if the fault could not be undone.
         """
@@ -86,8 +86,8 @@ class RunCommand(Undo):
 class MountTargets(Undo):
     """Mount Lustre targets again, except targets that another server has mounted.
 
-    Two mounts of one target destroy it. ``mounts``: command line that mounts each target in ``names``. ``here``:
-    command line that prints the mounts of the usual server. ``elsewhere``: command lines for the other servers.
+    Two mounts of one target destroy it. ``mounts``: command lines, one for each target in ``names``. ``here``: command
+    line that prints the mounts of the target's usual server. ``elsewhere``: the same for each other server.
     """
 
     names: tuple[str, ...]
@@ -127,7 +127,7 @@ class MountTargets(Undo):
                 RunCommand(tuple(shlex.split(mount))).do(ask)
             except StrakesError as error:
                 failures[name] = error
-        # mount(8) fails if the target is already mounted.
+        # A failure of mount(8) is no error if the target is already mounted.
         mounted = self._mounted(self.here, ask) if failures else set()
         if still := [failures[name] for name in failures if name not in mounted]:
             raise still[0]

@@ -1,4 +1,4 @@
-"""The interface of faults (cause, watch, undo), and the faults that are caused by one command."""
+"""The interface of all faults (cause, watch, undo), and the faults that one command causes."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ class Ask:
 class Fault(ABC):
     """A fault that a drill causes. Each drill creates a new object.
 
-    The constructor examines the servers and raises BadInputError if the fault cannot be caused. ``text``: description
+    The constructor examines the servers. It raises BadInputError if the fault cannot be caused. ``text``: description
     for the user. ``undo``: action that undoes the fault, or None if none is needed.
     """
 
     text: str
     undo: Undo | None
-    # Maximum seconds for the servers to recover after the fault is undone.
+    # Time limit for the recovery of the servers after the fault is undone, in seconds.
     back_within_s: ClassVar[float] = 90.0
 
     def level(self) -> None:  # noqa: B027 - most faults do not need it
-        """Give all drills of a series the same initial state, such as an empty journal."""
+        """Prepare the same initial state for each drill of a series, such as an empty journal of the file system."""
 
     def require_serves(self, directory: Path) -> None:  # noqa: B027 - most faults know no cluster
         """Raise BadInputError if the servers that the fault affects do not serve this directory."""
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
-        """Cause the fault, and return the actions with their times. Raises StrakesError if that fails."""
+        """Cause the fault, and return what was done at what time. Raises StrakesError if that fails."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
         """Call ``seen`` for each change of a server's state until ``stop`` is set. Runs in a thread of the drill."""
@@ -108,7 +108,7 @@ _UNCONFIRMED = "the BMC does not confirm that the power is on"
 
 
 class PowerOff(OneCommand):
-    """Cut the power of a server by its BMC, and wait until the BMC confirms it. Undoing switches the power on."""
+    """Let the BMC of a server cut its power, and wait until the BMC confirms this. Undoing switches the power on."""
 
     _answer = _OFF
 
@@ -120,8 +120,8 @@ class PowerOff(OneCommand):
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
-        # fence_ipmilan would show the password on a command line; ipmitool reads it from a file. Older BMCs lack cipher
-        # suite 17, the default of ipmitool.
+        # ipmitool reads the password from a file; fence_ipmilan would show it on a command line. Cipher suite 3,
+        # because older BMCs lack 17, the default.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")

@@ -84,7 +84,7 @@ class MetadataServerFault(Fault):
                         if server != known.get(name):
                             self._changes.append((at_s, server))
                             if server.state == _ACTIVE:
-                                # Count the sessions before clients disconnect.
+                                # Count the sessions now, before the drill ends and its clients disconnect.
                                 self._counted[name] = self._ask(name)
                             rank = f", rank {server.rank}" if server.rank >= 0 else ""
                             seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))

@@ -1,4 +1,4 @@
-"""Faults of a DRBD 8.4 device: disconnect its peer, or discard the peer's copy. Undoing synchronises the peer."""
+"""Faults of a DRBD 8.4 device: disconnect its peer, or discard the peer's copy. Undoing makes the peer synchronise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOOK_EVERY_S = 0.02
 
 
 class _Copies(NamedTuple):
-    """One reading of /proc/drbd. ``behind_bytes``: amount of data that is out of sync (``oos``)."""
+    """One reading of /proc/drbd. ``behind_bytes``: data that is out of sync (``oos``)."""
 
     connection: str
     role: str
@@ -37,7 +37,7 @@ class _Copies(NamedTuple):
 class DisconnectPeer(OneCommand):
     """Disconnect the peer, which then misses all writes. Undoing reconnects it and sends it the changed blocks."""
 
-    # A full copy of a large device takes hours.
+    # Synchronising all blocks of a large device takes hours.
     back_within_s = 4 * 3600.0
     cause: ClassVar[str] = "disconnect"
     remedy: ClassVar[str] = "connect"
@@ -103,7 +103,7 @@ class DisconnectPeer(OneCommand):
 
 
 class DiscardPeer(DisconnectPeer):
-    """Discard the peer's whole copy, so that the peer receives all blocks again, like a replaced disk."""
+    """Declare the peer's copy invalid, so that the peer receives all blocks again, as if its disk had been replaced."""
 
     cause = "invalidate-remote"
     remedy = ""

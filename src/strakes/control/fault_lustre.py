@@ -23,7 +23,7 @@ from strakes.targets.lustre_tool import is_target_of
 from strakes.targets.mountinfo import unescape
 from strakes.targets.registry import detect
 
-# Options in /proc/mounts that the next mount must repeat. The target's disk stores all other options.
+# Mount options to repeat when the target is mounted again. All other options are stored on the target's disk.
 _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
 # Lustre needs the management server (MGS) first, then the metadata targets, then the data targets.
 _STARTS = ("MGS", "MDT", "OST")
@@ -68,7 +68,7 @@ def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
 
 
 class _LustreFault(OneCommand):
-    # Recovery may take 15 minutes, because a target waits for missing clients.
+    # Recovery may take 15 minutes, because a target waits for all clients to reconnect.
     back_within_s: ClassVar[float] = 960.0
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
@@ -181,7 +181,7 @@ class CutClient(_LustreFault):
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
             raise BadInputError("client and Lustre servers share no network", where=str(ask.directory), why=why)
-        # A router delivers messages from a remote LNet network to an address in a network of this client.
+        # Behind an LNet router, servers and this client have different networks, so name both.
         own = list[str]()
         with suppress(StrakesError):
             own = _networks(LIST_NIDS.ask(self._run))

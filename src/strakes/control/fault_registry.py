@@ -17,7 +17,7 @@ COMMAND = "command"
 
 
 class FaultEntry(NamedTuple):
-    """Kind of fault. ``takes``: fields of ``Ask`` that the fault uses in addition to the directory."""
+    """Entry for a kind of fault. ``takes``: options (fields of ``Ask``) that the fault uses beside the directory."""
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]

@@ -18,9 +18,9 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# Where a knob is set. A knob of the "cluster" is set on any client and stored by the file system.
+# Where a knob is set. The file system itself stores a knob of the "cluster", which any client can set.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# Format from which a value is read.
+# Format of the output from which a value is read.
 Answer = Literal["plain", "lctl", "ceph config dump", "gluster volume info"]
 
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
@@ -59,7 +59,7 @@ class Knob:
     adjusts: str = ""
     moves: tuple[str, ...] = ()
     not_from: tuple[str, str] | None = None
-    # Name of the same parameter in StorNext's tuning guide for small files (Quantum, 2011).
+    # The corresponding parameter of StorNext in its tuning guide for small files (Quantum, 2011).
     counterpart: str = ""
 
     @property
@@ -115,7 +115,7 @@ class Knob:
         return canonical
 
     def canonical(self, text: str) -> str:
-        """Return a number in canonical spelling, so that equal values compare equal. Return other text unchanged."""
+        """Return a number in canonical spelling, so that equal numbers are equal texts. Return other text unchanged."""
         if self.kind == "bytes" and not text.lstrip("-").isdecimal():
             try:
                 return str(parse_bytes(text))
@@ -146,7 +146,7 @@ def _number(text: str) -> float | None:
     >>> _number("-5"), _number("1_0"), _number("\uff11")
     (-5, None, None)
     """
-    if not text.isascii() or "_" in text:  # Python also accepts 1_0 and the digits of other scripts.
+    if not text.isascii() or "_" in text:  # Reject what int() also accepts: 1_0, and digits of other scripts.
         return None
     try:
         number = float(text) if "." in text or "e" in text.lower() else int(text)

@@ -1,4 +1,4 @@
-"""Find where a file system stores its knobs: fill its devices, mounts and servers into the catalogue's commands."""
+"""Complete the catalogue's commands for one file system: fill in its devices, mounts and servers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
-# Limits for the queries to all servers: number at a time, and seconds. ``strakes knobs`` must end within 30 s.
+# Limits for the queries to servers: number at a time, and total seconds. ``strakes knobs`` must end within 30 s.
 _AT_ONCE = 64
 _SERVERS_S = 12.0
 
 
 class ServerUnreadError(EnvironmentLacksError):
-    """Error: the setting of a server could not be read. ``everywhere``: whether no server could be read."""
+    """The setting of a server could not be read. ``everywhere``: whether no server at all could be read."""
 
     everywhere = False
 
@@ -38,7 +38,7 @@ class ServerUnreadError(EnvironmentLacksError):
 def remembering(run: Runner, servers: Servers | None = None) -> Runner:
     """Return a runner that caches the output of each command.
 
-    A server that has not answered is not queried again. The total time for all servers is limited.
+    After a time-out, the runner does not query that server again. The total time for all servers is limited.
     """
     known: dict[tuple[str, ...], Completed] = {}
     silent: dict[tuple[str, ...], StrakesError] = {}
@@ -165,7 +165,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # A mount of a disk uses the read-ahead of the disk, which is a separate knob.
+        # Only a mount without a disk has a read-ahead of its own; the disk's is another knob.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 

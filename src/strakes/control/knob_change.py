@@ -29,7 +29,7 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 @dataclass(frozen=True)
 class Reading:
-    """Values of a knob. Place (such as a server) -> value, or None if the knob is not set there.
+    """Values of a knob. ``values``: place, such as a server -> value, or None if the knob is not set there.
 
     ``why``: reason for missing values. ``unread``: error of a server that could not be read.
     """
@@ -208,7 +208,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     if knob.not_from and before == knob.not_from[0]:
         what = f"{knob.name} cannot be changed while its value is {before}"
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
-    # Also record a knob that already has the wanted value, so that no other command changes it meanwhile.
+    # Also record a knob that already has the wanted value: the record keeps other strakes commands from changing it.
     already = before is not None and knob.canonical(before) == wanted
     beside: dict[int, tuple[KnobPlace, str | None]] = {}
     for moved in map(place.beside, () if already else knob.moves):
@@ -243,7 +243,7 @@ def _record(place: KnobPlace, before: str | None, wanted: str | None, journal: K
 
 
 def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
-    """Return daemon -> value that it uses. The result is empty if daemons do not report their values."""
+    """Return daemon -> value that the daemon uses. Empty if daemons do not report their values."""
     if not knob.in_force:
         return {}
     try:

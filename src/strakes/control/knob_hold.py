@@ -1,8 +1,8 @@
 """Records of changed settings on this machine. They prevent two stores from changing the same setting.
 
 The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart of the machine removes the
-records and resets the settings. A change is first noted in a journal of the store and then recorded here; at the end,
-the record is removed first. So if no journal has an open change for a record, the journal is lost.
+records and resets the settings. Each change is noted in a journal of its store before it is recorded here. At the end,
+the record is removed first. So if no journal contains the change of a record, the journal is lost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class KnobRecord:
 
 
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, target: str = "") -> None:
-    """Record that ``store`` changes a setting. Do nothing if the directory is not writable.
+    """Record that ``store`` changes a setting. Do nothing if this user cannot write to the directory of records.
 
     Raises BadInputError if another store has changed the setting and not restored it, and EnvironmentLacksError if the
     record cannot be written.
@@ -52,7 +52,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal in a container is not visible here. Then the record counts only if the value differs.
+            # A journal in a container is not visible here. Then a changed value shows that the record counts.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host
@@ -82,7 +82,7 @@ def give_back(place: KnobPlace, store: Path) -> None:
 
 
 def hand_over(place: KnobPlace, before: str | None, store: Path, heir: JournalState) -> None:
-    """Assign the record of a setting to another journal of ``store``, which found the value ``before``."""
+    """Assign the record of a setting to another journal of ``store``. ``before``: old value of the setting there."""
     record = KnobRecord(os.path.abspath(store), os.path.abspath(heir.path), heir.target, heir.owner, place, before)
     path = _file(place)
     with suppress(OSError), _locked(path):
@@ -101,7 +101,7 @@ def other_store(place: KnobPlace, store: Path) -> str:
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
     """Return the records of a store, and the errors of damaged records of any store.
 
-    Files that other users can write or replace are skipped, because strakes runs commands from them.
+    Skips files that other users can write or replace, because strakes runs the commands in these files.
     """
     found: list[KnobRecord] = []
     errors: list[StrakesError] = []

@@ -1,4 +1,4 @@
-"""Journals of changed settings: one file in the store's directory ``knobs`` for each set of changes to be undone.
+"""Journals of changed settings, in the store's directory ``knobs``: one file for each group of changes by one command.
 
 Each change is recorded on disk before it is made.
 """
@@ -27,13 +27,13 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 
-# Results of restoring a setting. "unchanged": it already had the old value. "changed by others": strakes had not set
-# its present value. "gone": it no longer exists. "kept": the user keeps the new value.
+# Results of restoring a setting. "unchanged": it already had the old value. "changed by others": it has a value that
+# strakes did not set, so it was not restored. "gone": it no longer exists. "kept": the user keeps the new value.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
-# Kinds of lines. "will" and "did": before and after a change. "held": keep the changes until ``strakes knobs restore``.
-# "tried": some settings could not be restored.
+# Kinds of lines in a journal. "will" and "did": before and after a change. "settled": a change is undone. "held": keep
+# the changes until ``strakes knobs restore``. "tried": some settings could not be restored.
 Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
-# "elsewhere": on another host or in another container.
+# State of a process. "elsewhere": on another host or in another container, so its state is unknown.
 Life = Literal["alive", "dead", "elsewhere"]
 
 
@@ -55,7 +55,7 @@ class Owner:
 
     def life(self) -> Life:
         """Return "alive", "dead" or "elsewhere" (on another host or in another container)."""
-        if not self.this_boot:  # This comes first, because the name of a host may change.
+        if not self.this_boot:  # First compare boots, because a host name may change.
             return "dead" if self.host == socket.gethostname() else "elsewhere"
         if self.namespace != pid_namespace():
             return "elsewhere"
@@ -63,7 +63,7 @@ class Owner:
 
     @property
     def this_boot(self) -> bool:
-        """Return whether the process was started since the last boot of this machine."""
+        """Return whether the process was started on this machine since its last boot."""
         return self.boot == boot_id()
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ class JournalState:
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return whether the process that writes the journal is alive, dead or elsewhere."""
+        """Return the state of the process that writes the journal: "alive", "dead" or "elsewhere"."""
         if not self.owner.this_boot:
             return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
         return "alive" if _is_locked(self.path) else "dead"
@@ -148,7 +148,7 @@ class KnobJournal:
         self._file = file
         self._last = 0
         self._released = False
-        self._rows: list[dict[str, Any]] | None = None  # all lines of a journal that this process has begun
+        self._rows: list[dict[str, Any]] | None = None  # all lines, if this process created the journal
 
     @classmethod
     def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
@@ -156,7 +156,7 @@ class KnobJournal:
         now = time.time()
         with locked(root):
             _sweep(root)
-            # The number in the name orders the journals even if the clock is set back.
+            # The number in the name keeps the journals in order even if the clock is set back.
             numbers = [int(path.name[:6]) for path in _files(root) if path.name[:6].isdecimal()]
             stem = f"{max(numbers, default=0) + 1:06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}"
             path, fresh = (directory(root) / name for name in (f"{stem}.jsonl", f".new-{stem}"))
@@ -204,7 +204,7 @@ class KnobJournal:
             self._rows.append({"is": kind, **fields})
 
     def state(self) -> JournalState | None:
-        """Return the contents, also of a file that was moved or removed. Return None for a closed journal."""
+        """Return the contents even if the file was moved or removed. Return None for a closed journal."""
         if self._rows and not self._released:
             return _state(self.path, self._rows)
         return next((state for state in open_journals(self.root)[0] if state.path == self.path), None)
@@ -227,7 +227,7 @@ class KnobJournal:
             if isinstance(error, DamagedJournalError):
                 raise error
         for state in states:
-            # A setting that ``strakes knobs set`` has changed may be changed again, unless a process restores it now.
+            # A setting changed by ``strakes knobs set`` may be changed again, but not while a process is restoring it.
             if state.path == self.path or (state.held and not _is_locked(state.path)):
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
@@ -336,7 +336,7 @@ def _remove(path: Path) -> None:
 
 def _is_locked(path: Path) -> bool:
     with suppress(OSError), closing(open_kept(path, os.O_RDWR)) as descriptor:
-        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # Two that look do not see each other.
+        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # A shared lock: two tests may coincide.
     return False
 
 

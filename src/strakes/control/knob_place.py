@@ -63,7 +63,7 @@ def values_in_force(text: str, option: str) -> Mapping[str, str]:
 
 
 def not_understood(text: str) -> MeasurementError:
-    """Return the error for output in an unknown format."""
+    """Return an error that says that a command's output has an unknown format."""
     remedy = "Please report this output with the version of the file system."
     return MeasurementError("the printed value of a setting could not be parsed", where=repr(text[:200]), remedy=remedy)
 
@@ -147,7 +147,7 @@ class KnobPlace:
         else:
             value = plain(done.stdout, self.field)
         if value and re.match(r"-(?![\d.]+$)", value):
-            raise not_understood(value)  # Commands would take such a value for an option.
+            raise not_understood(value)  # The writing command would take the value for an option.
         return value
 
     def write(self, value: str | None, run: Runner) -> None:

@@ -1,4 +1,4 @@
-"""Restore the old values of knobs, except of knobs that somebody else has changed meanwhile."""
+"""Restore the old values of knobs. A knob that somebody else has changed meanwhile is left alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AGAIN_S = 300.0  # Minimum seconds between automatic attempts to restore a jour
 
 @dataclass(frozen=True)
 class Restored:
-    """Result of restoring one changed setting. ``why``: explanation for users."""
+    """Result of restoring one changed setting. ``outcome``: a word, such as "restored". ``why``: the reason."""
 
     journal: str
     knob: str
@@ -59,7 +59,7 @@ class Restored:
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
-    """Undo the changes by ended processes and by ``strakes knobs set``, newest first.
+    """Undo the changes made by ``strakes knobs set`` or by processes that have ended, newest first.
 
     Settings whose journal is lost come last. ``target``: restore only changes for this directory. ``keep``: close the
     journals without restoring values.
@@ -88,8 +88,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 def lost(root: Path) -> list[KnobRecord]:
     """Return the records of changed settings whose journal is lost."""
-    # While a record exists, its change is open in a journal. Read the records before and after the journals, because a
-    # change may begin or end meanwhile.
+    # A record without a change in a journal means a lost journal. A change may begin or end while these files are read,
+    # so count only a record that exists both before and after the journals are read.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in records(root)[0] if record in found and record.place.key not in known]
@@ -138,14 +138,14 @@ def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Restore or keep all changed settings in a journal, last change first. Remove the journal if none is left."""
+    """Restore or keep all changed settings in a journal, last change first. Remove the journal if all are settled."""
     states, errors = open_journals(root)
     if (state := journal.state()) is None:
         for error in (each for each in errors if each.where == str(journal.path)):
             raise error
         return []
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
-    # Prefer the original value in the record, because the journal may be an outdated copy.
+    # The old value in the record takes precedence, because the journal may be an outdated copy.
     older = {entry.place.key for each in states if each.id < state.id for entry in each.open_entries}
     original = {record.place.key: record.before for record in records(root)[0] if record.place.key not in older}
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
@@ -249,8 +249,8 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: Outcome, before: str | None) -> None:
     """Note in the journal that a change is undone. ``before``: the value without the change.
 
-    First remove the record of the setting, unless it belongs to another change that is not undone: one in a journal of
-    this store, or one whose journal is lost. A record that outlived its change would be taken for the latter.
+    First remove the record of the setting, because a record without a change in a journal means a lost journal. Keep
+    the record if it belongs to another change: one in a journal of this store, or one whose journal is lost.
     """
     states, _ = open_journals(journal.root)
     others = [(state, each) for state in states for each in state.open_entries if each.place.key == place.key]
@@ -268,7 +268,7 @@ def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None,
 
 
 def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
-    """Restore the settings that killed processes have changed. Call ``say`` with a report."""
+    """Restore the settings that killed processes have changed. Call ``say`` with each line of a report."""
     sweep(root)
     states, errors = open_journals(root)
     for error in errors:

@@ -18,7 +18,7 @@ from strakes.lab.options import LabOptions, check_ids, limits, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite, rendered
 
-# Interval at which Ceph's monitors check beacons (mon_tick_interval). Ceph allows no shorter one.
+# Interval in seconds between a Ceph monitor's checks of daemons' beacons (mon_tick_interval). It is Ceph's minimum.
 MONITOR_TICK_S = 1.0
 MONITOR = "mon.a"
 
@@ -64,7 +64,7 @@ class CephOptions(LabOptions):
 
     @property
     def placement_groups(self) -> int:
-        """Number of placement groups of a pool: a power of two, 16 to 32 per object store."""
+        """Return a pool's number of placement groups: a power of two, up to 256, 16 to 32 per object store and copy."""
         return min(256, 1 << (16 * self.osds * self.pool_size - 1).bit_length())
 
 
@@ -77,7 +77,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # A monitor whose ticks are further apart than beacon_grace - beacon_interval never replaces a server.
+    # A monitor never replaces a server if its tick interval exceeds beacon_grace - beacon_interval.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         why = f"--beacon-grace must exceed --beacon-interval by {MONITOR_TICK_S:g} s (the monitors' tick) or more"
         remedy = f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s."
@@ -96,7 +96,7 @@ def config_text(
 
 
 def keyring_text(options: CephOptions) -> str:
-    """Return a keyring with a new key for each daemon and for client.admin. All keys give all rights."""
+    """Return a keyring with a new key for each daemon and for client.admin. Every key has all rights."""
     names = [f"osd.{number}" for number in range(options.osds)] + [f"mds.{name}" for name in options.metadata_servers]
     names += ["mon.", "client.admin", "mgr.x", *([GATEWAY] if options.s3 else [])]
     # Ceph's CryptoKey: type (1: AES), creation time in seconds and nanoseconds, length in bytes, key.

@@ -1,4 +1,4 @@
-"""CephFS lab: a monitor, object stores, metadata servers with standbys, a manager (for free space), a FUSE client."""
+"""CephFS lab: monitor, object stores, metadata servers and standbys, manager (reports free space) and FUSE client."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
-# The only module that ceph-mgr loads, for "ceph fs status". All modules would need 300 MiB of memory.
+# ceph-mgr loads only the module for "ceph fs status". All modules would need 300 MiB of memory.
 _MODULE = "status"
 
 
 class CephLab(Lab[CephOptions]):
-    """A CephFS whose daemons run in the foreground. Only the user of the lab can read its keys."""
+    """A CephFS whose daemons do not fork. Only the user who starts the lab can read the keys."""
 
     options_type = CephOptions
     needs_root = False
@@ -162,7 +162,7 @@ class CephLab(Lab[CephOptions]):
                 up = monitors.command("osd stat")["num_up_osds"]
                 return "" if up >= self.options.osds else f"{up} of {self.options.osds} object stores are up"
 
-            # If an object store starts later, Ceph moves the first objects of a pool, so wait for all stores.
+            # Wait for all object stores, because Ceph moves objects to a store that starts later.
             self.site.wait_until("the object stores", lacking_stores)
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
@@ -172,7 +172,7 @@ class CephLab(Lab[CephOptions]):
             monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
             if self.options.standby_replay:
                 monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
-            # Ceph's health would warn about all manager modules that are not installed.
+            # Otherwise, Ceph's health status would warn about every manager module that is not installed.
             monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
             self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
             self.site.wait_until("the placement groups", lambda: _unclean(monitors))

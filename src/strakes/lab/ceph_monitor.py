@@ -15,7 +15,7 @@ _LIMIT_S = 30
 
 
 class Monitors:
-    """A connection to Ceph's monitors. ``config``: path of ceph.conf. Every call ends within half a minute."""
+    """A connection to Ceph's monitors. ``config``: path of ceph.conf. Every call has a time limit of half a minute."""
 
     def __init__(self, config: Path) -> None:
         try:

@@ -1,6 +1,6 @@
-"""Control groups of a lab, which limit its servers' use of processors and devices.
+"""Control groups of a lab. They limit how much its servers use processors and devices.
 
-With cgroup version 1, the limit of a device applies to all processes. With version 2, it applies to one group.
+In cgroup version 1, a device limit applies to all processes. In version 2, it applies to the processes of one group.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Period of processor quotas. A lab's lowest limit is 5 %, a quota of 1 ms, which is the kernel's minimum.
+# Period of processor quotas. The lowest limit of a lab, 5 %, is a quota of 1 ms, the kernel's minimum.
 _PERIOD_US = 20_000
 _PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)
 class Group:
-    """A control group. ``version``: 1 or 2 of the kernel's cgroup interface."""
+    """A control group. ``version``: version of the kernel's cgroup interface, 1 or 2."""
 
     path: Path
     version: int
@@ -72,7 +72,7 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the control group for a device's limit. In version 1, this is the root group."""
+    """Return the control group to which a device limit applies: in cgroup version 1, the root group."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 
@@ -92,7 +92,7 @@ def limit_iops(device: str, operations: int, group: Group) -> None:
     if group.version == 2:
         write_kernel_file(group.path / "io.max", f"{device} riops={operations} wiops={operations}")
         return
-    # In version 1, the limit also covers journal writes and write-back by the kernel.
+    # In cgroup version 1, the limit includes journal writes and write-back by the kernel.
     for direction in ("read", "write"):
         write_kernel_file(group.path / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
@@ -124,7 +124,7 @@ def remove_groups(lab_id: str) -> tuple[str, ...]:
                 group.rmdir()
             except OSError as error:
                 left.append(f"{group}: {error.strerror}")
-        # The kernel takes a dead process out of its control group with a short delay.
+        # The kernel removes a dead process from its control group after a short delay.
         if not left or time.monotonic() > deadline:
             return tuple(left)
         time.sleep(0.02)

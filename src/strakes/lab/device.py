@@ -29,9 +29,9 @@ _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # From linux/loop.h.
 
 @dataclass(frozen=True)
 class Device:
-    """A block device. ``iops``: maximum reads per second, and maximum writes per second, of ``group``.
+    """A block device. ``iops``: maximum reads per second of ``group``, and also its maximum writes.
 
-    ``lower``: major:minor of the loop device that the kernel limits.
+    ``lower``: major:minor of the loop device to which the limit applies.
     """
 
     path: Path
@@ -70,7 +70,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. With ``iops``, attach another one on top, whose statistics include queueing."""
+    """Attach a loop device to ``file``. With ``iops``, attach a second on top: its statistics include queueing."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"
@@ -93,7 +93,7 @@ def loops_below(directory: Path) -> tuple[str, ...]:
 
 
 def release_limits(directory: Path) -> None:
-    """Remove the IOPS limits of a lab's devices in version 1 of cgroup, so that pending requests end."""
+    """Remove the IOPS limits of a lab's devices, so that pending requests end. Only for cgroup version 1."""
     root = hierarchy_of("blkio")
     if root is None or root.version != 1:
         return
@@ -108,7 +108,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
     while (loops := loops_below(directory)) and time.monotonic() < deadline:
         for loop in loops:
             _detach(loop)
-        # The kernel detaches a busy loop device as soon as its last user closes it.
+        # The kernel detaches a busy loop device only when its last user closes it.
         time.sleep(0.05)
     return loops
 

@@ -16,7 +16,7 @@ from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
 VOLUME = "strakes"
-# Path compiled into GlusterFS -> directory of the lab that its daemons see there.
+# Path compiled into GlusterFS -> directory of the lab that is mounted there for the daemons.
 _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
 
 
@@ -57,7 +57,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self._make_volume()
         log = self.site.directory / "log/client.log"
         where = ("-s", SERVER, f"--volfile-id={VOLUME}", self.site.mount_point)
-        # Any local user can connect and write files that belong to root, hence nosuid and nodev.
+        # nosuid and nodev, because any local user could create files of root through the servers.
         client = ("glusterfs", "--no-daemon", "--fuse-mountopts=nosuid,nodev", "-l", log, "-L", "WARNING")
         self.start_client(*self._inside, *client, *where)
 

@@ -14,21 +14,21 @@ from strakes.lab.site import rendered
 
 NODES = ("a", "b")
 WEBHOOK = "webhook-address"
-# Time-out of Pacemaker's agents on a User-mode Linux machine. The first start of a fence agent takes longer there than
-# Pacemaker's default of 20 s.
+# Time-out in seconds of Pacemaker's agents on User-mode Linux machines. Pacemaker's default of 20 s is too short for
+# the first start of a fence agent there.
 _MACHINE_TIMEOUT_S = 300
-# Head start of one node in a fencing race. Both nodes notice cut links within 1 s.
+# Seconds by which the other node fences later in a fencing race. Both nodes notice cut links within 1 s.
 _NAMESPACE_DELAY_S = 3
 
 
 def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: str) -> Cluster:
-    """Return a cluster of two nodes with two heartbeat links, and a management network with a BMC for each node."""
+    """Return a cluster of two nodes. It has two heartbeat links, and a management network with a BMC for each node."""
     text = rendered("cluster.toml", lab=directory, token_s=token_s, device=device, mount=mount, drbd=drbd)
     return described(parse_toml(text, "cluster.toml", "cluster"))
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
-    """Return the cluster's CIB for namespaces, with a dummy resource instead of DRBD."""
+    """Return the cluster's CIB for nodes that are namespaces. It has a dummy resource instead of DRBD."""
     root = _planned_cib(planned, directory)
     for primitive in root.iter("primitive"):
         if primitive.get("type") == "drbd":
@@ -42,13 +42,13 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
     for member in list(group):
         group.remove(member)
     _add_service(group, directory, journal, "5s")
-    # A starting Pacemaker node waits for an existing coordinator (DC), by default for 20 s.
+    # A starting Pacemaker node first waits for a coordinator (DC) to answer, by default 20 s.
     _set_properties(root, {"dc-deadtime": "4s"})
     return Xml.tostring(root, encoding="unicode")
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:
-    """Return the cluster's CIB with longer time-outs, because its nodes are virtual machines."""
+    """Return the cluster's CIB for nodes that are virtual machines. It has longer time-outs."""
     root = _planned_cib(planned, directory)
     _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "120s")
     for operation in root.iter("op"):
@@ -71,10 +71,10 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
     root = Xml.fromstring(pacemaker_file(planned).text)
     for primitive in root.iter("primitive"):
         if primitive.get("class") == "stonith":
-            _set(primitive, "cipher", "3")  # ipmi_sim supports no newer cipher suite.
+            _set(primitive, "cipher", "3")  # ipmi_sim, the software BMC, supports no newer one.
             _set(primitive, "power_wait", "1")
     for alert in root.iter("alert"):
-        # The plan has the alert programs in /etc, where a lab does not write.
+        # In the plan, alert programs are in /etc, where a lab must not write.
         alert.set("path", str(directory / str(alert.get("id"))))
     return root
 

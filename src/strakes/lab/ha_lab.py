@@ -37,7 +37,7 @@ class HaOptions(LabOptions):
 
 
 class HaLab(Lab[HaOptions]):
-    """A service that writes a journal, with fail-over between two servers. ``uml``: the journal is on DRBD."""
+    """Two servers and a service that fails over between them and writes a journal. ``uml``: the journal is on DRBD."""
 
     options_type = HaOptions
     packages = table(

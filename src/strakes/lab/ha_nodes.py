@@ -20,7 +20,7 @@ from strakes.lab.process import run
 from strakes.lab.site import READY_LIMIT_S, LabSite
 
 ADMIN = "10.9.0.100"
-# Directories of which each node has its own copy. A power cut does not erase them.
+# Directories of which each node has its own copy. Their contents survive a power cut.
 DISKS = (
     "etc/corosync/uidgid.d",
     "var/lib/corosync",
@@ -30,7 +30,7 @@ DISKS = (
 
 
 class Namespaces:
-    """Two nodes as namespaces of this machine, without DRBD. ``program``: script that starts and controls the nodes."""
+    """Two nodes as namespaces of this machine, without DRBD. ``program``: script that starts the nodes."""
 
     program = "namespaces.sh"
     look_every_s = 0.2
@@ -77,16 +77,16 @@ class Namespaces:
 MACHINE_PACKAGES = table("user-mode-linux linux.uml, gcc cc, drbd-utils drbdadm, e2fsprogs mkfs.ext4, kmod modprobe")
 _MODULES = ("overlay", "drbd", "hmac")
 _KERNELS = Path("/usr/lib/uml/modules")
-# Sizes of a machine's sparse disk files. The study replication-cost writes 1 GiB.
+# Sizes of the sparse disk files of a machine. The study replication-cost writes 1 GiB.
 _SIZES = {"own": 256 * MIB, "replicated": GIB, "plain": GIB}
 # ext4's default of 65,536 inodes is too small for the study replication-cost, which creates 100,000 files.
 _INODES = 262_144
-# nodiscard: DRBD would copy discarded blocks after a power cut. prezeroed: the kernel would zero inode tables later,
-# and DRBD would send 64 MiB. -b 1024: with larger blocks, DRBD would send 29 kB instead of 9 kB for a synced file.
+# Without nodiscard, DRBD would copy discarded blocks after a power cut. Without prezeroed, the kernel would zero inode
+# tables later, and DRBD would send these 64 MiB. Without -b 1024, DRBD would send 29 kB instead of 9 kB for a file.
 _MAKE = f"mkfs.ext4 -q -b 1024 -N {_INODES} -E nodiscard,assume_storage_prezeroed=1"
 _COMMAND_S = 300.0
-# Time-outs of DRBD. The first two are in tenths of a second, the others in seconds. With the defaults, an answer that
-# takes more than 0.5 s ends the connection, which happens on a busy machine.
+# Time-outs of DRBD: two in tenths of a second, then two in seconds. By default, DRBD closes a connection if an answer
+# takes more than 0.5 s, as on a busy machine.
 _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
 # Fast resynchronisation of DRBD after a power cut (about 40 MiB).
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
@@ -94,11 +94,11 @@ JOURNAL, PLAIN = "/srv/journal", "/srv/plain"
 
 
 class Machines(Namespaces):
-    """Two nodes as User-mode Linux machines, each with a kernel, disks and networks. They see this machine's files."""
+    """Two nodes as User-mode Linux machines, with kernel, disks and networks. They can read this machine's files."""
 
     program = "machines.sh"
     look_every_s = 2.0
-    # Both machines start in 20 s on an idle host, but need much longer at a load of 40.
+    # Time limit for the start of both machines: 20 s on an idle host, but much longer if the load average is 40.
     ready_limit_s = 900.0
 
     @classmethod
@@ -110,7 +110,7 @@ class Machines(Namespaces):
             raise EnvironmentLacksError(what, where="/dev/net/tun", why=why, remedy=remedy)
 
     def plan(self) -> Cluster:
-        # A healthy node on a busy machine may be silent for some seconds, so Corosync's token time is 5 s.
+        # Corosync's token time-out is 5 s, because a healthy node on a busy machine may be silent for some seconds.
         return cluster(self.site.directory, 5.0, device="/dev/vdb", mount=JOURNAL, drbd="8.4")
 
     def cib(self, planned: Cluster) -> str:
@@ -173,7 +173,7 @@ class Machines(Namespaces):
         for name in NODES:
             self._on(name, f"mount /dev/vdc {PLAIN} && drbdadm create-md --force journal && drbdadm up journal")
         first = NODES[0]
-        # With --clear-bitmap, DRBD skips the initial copy (1 GiB) between the disks, which are both empty.
+        # Both disks are empty, so --clear-bitmap lets DRBD skip the initial copy of 1 GiB.
         self._on(
             first,
             "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0"

@@ -1,4 +1,4 @@
-"""Control the running pair of servers of the lab "ha": inject faults, switch power, query its state."""
+"""Control the two servers of a running lab "ha": inject faults, switch power, query the state."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from strakes.targets.command import Completed
 _ASK_S = 30.0
 _COMMAND_S = 60.0
 _TICK_S = 0.2
-# Time for a fencing: Pacemaker's time-out and a second attempt.
+# Time limit of a fencing: two attempts, each with Pacemaker's time-out.
 _FENCING_S = 240.0
 _ROLES = ("Started", "Promoted", "Unpromoted")
 
 
 @dataclass(frozen=True)
 class Button:
-    """Command that the BMC of a node received. ``what``: text of the command, such as ``set power 0``."""
+    """A command that the BMC of a node received. ``what``: text of the command, such as ``set power 0``."""
 
     at_s: float
     node: str
@@ -35,7 +35,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert from Pacemaker. ``by``: mail or webhook."""
+    """An alert from Pacemaker. ``by``: how it was sent, "mail" or "webhook"."""
 
     at_s: float
     by: str
@@ -43,7 +43,7 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a lab "ha". ``facts``: commands and addresses. The methods raise MeasurementError."""
+    """The two servers of a lab "ha". ``facts``: commands and addresses. Methods raise MeasurementError."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -66,15 +66,15 @@ class Pair:
             self._do([*self._facts["links"][link], state])
 
     def signal_service(self, node: str, name: str) -> None:
-        """Send a signal to the process of the journal service on a node. After STOP, its connections stay open."""
-        # /proc/PID/cmdline separates words by NULs, across which grep cannot match. [n] excludes this shell itself.
+        """Send a signal to the process of the journal service on a node. STOP leaves its connections open."""
+        # /proc/PID/cmdline has NULs between words, which grep cannot match. [n] keeps the shell from finding itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[n]ode.py journal'"
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
     def restore(self) -> None:
-        """Repair links, service and power. If a node is being fenced, switch it on after that."""
+        """Repair links, service and power. If a node is being fenced, switch it on after the fencing."""
         self.set_links("up")
         for node in self.nodes:
             if self.has_power(node):
@@ -84,7 +84,7 @@ class Pair:
             time.sleep(self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
-        # Switching a node on too early delays its fencing and the take-over.
+        # A node that is switched on too early delays its own fencing, and so the take-over.
         all_on = True
         for node in self.nodes:
             if self.has_power(node):
@@ -122,7 +122,7 @@ class Pair:
         self.wait_until(
             "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
         )
-        # Pacemaker moves the service after three failures, so reset the count.
+        # Pacemaker moves the service after three failures, so reset the fail count.
         self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
         self.wait_until("the service on the whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
@@ -154,7 +154,7 @@ class Pair:
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[JournalRecord, ...]:
-        """Return the records in a node's copy of the journal. The node may be off."""
+        """Return the records in a node's copy of the journal, even if the node is off."""
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
@@ -179,7 +179,7 @@ def read_journal(text: str) -> tuple[JournalRecord, ...]:
 def is_being_fenced(status: Xml.Element, node: str) -> bool:
     """Return whether Pacemaker is fencing a node or is about to. ``status``: output of ``crm_mon``."""
     coordinator = status.find("./summary/current_dc")
-    # A node that just started reports others as unclean. Only a coordinator with quorum fences them.
+    # A node that has just started reports other nodes as unclean, but only a coordinator with quorum fences them.
     decides = coordinator is not None and coordinator.get("with_quorum") == "true"
     unclean = any(
         seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")
@@ -193,7 +193,7 @@ def _fencing_under_way(status: Xml.Element) -> list[str]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return why a cluster is not in service, or "". ``command``: prefix that runs a command on one of its nodes."""
+    """Return why a cluster is not in service, or "". ``command``: prefix that runs a command on one of the nodes."""
     status = _status(command, lab_id)
     if why := _absent(status):
         return why
@@ -220,7 +220,7 @@ def _absent(status: Xml.Element | None) -> str:
     ]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
-    # Until a fencing ends, Pacemaker may show resources of the lost node as running.
+    # Until the fencing of a lost node ends, Pacemaker may show its resources as running.
     if fenced := _fencing_under_way(status):
         return f"the fencing of {', '.join(fenced)} is not over"
     history = status.find("./fence_history")

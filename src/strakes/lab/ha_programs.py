@@ -36,7 +36,7 @@ AGENT_PORT, JOURNAL_PORT, ALERT_PORT = 7000, 7001, 7002
 START = "start"
 ONLY = "only-"
 _UNREACHABLE_STATUS = 126
-# Time limits: connection to an agent, connection to the service, answer of the service, check of the service.
+# Time limits: to connect to an agent, to connect to the service, for an answer of the service, and for :func:`look`.
 _AGENT_S, _CONNECT_S, _PATIENCE_S, _LOOK_S = 5.0, 0.5, 2.0, 10.0
 _LOOK_AGAIN_S = 0.2
 _LOOK = "look"
@@ -90,7 +90,7 @@ def call(address: str, words: Sequence[str]) -> int:
         sys.stderr.write(f"the machine at {address} does not answer: {error}\n")
         return _UNREACHABLE_STATUS
     connection.settimeout(None)
-    # A machine whose power is cut does not close its TCP connections, so use keep-alive probes.
+    # A power cut does not close TCP connections, so detect it by keep-alive probes.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
@@ -110,7 +110,7 @@ def call(address: str, words: Sequence[str]) -> int:
 
 def receive(address: str, file: str) -> None:
     """Append alerts that arrive by HTTP to a file, as JSON lines with a time, a text and ``by`` (mail or webhook)."""
-    # This import takes seconds on a User-mode Linux machine.
+    # Not imported at the top: on a User-mode Linux machine, this takes seconds.
     from http.server import BaseHTTPRequestHandler
 
     class Receiver(BaseHTTPRequestHandler):
@@ -130,7 +130,7 @@ def receive(address: str, file: str) -> None:
 
 
 class AcknowledgedJournal:
-    """The journal file of a service. ``term``: number of the present start of the service."""
+    """The journal file of a service. ``term``: how many times the service was started."""
 
     def __init__(self, directory: str) -> None:
         self.node = os.uname().nodename
@@ -152,7 +152,7 @@ class AcknowledgedJournal:
     def append(self, client: str, number: str) -> None:
         """Write a record to disk (fdatasync). If this raises OSError, do not acknowledge the record.
 
-        For the client ``look``, sync the disk without writing a record.
+        For the client name ``look``, only sync the file and write no record.
         """
         with self._lock:
             record = "" if client == _LOOK else f"{self.term} {self.node} {client} {number} {time.time():.6f}\n"
@@ -167,7 +167,7 @@ class AcknowledgedJournal:
 
 
 class Answering(socketserver.StreamRequestHandler):
-    """Handler of a client's connection. For each line ``client number``, writes a record and answers ``term node``."""
+    """Handler of a client's connection. Writes a record for each line ``client number``, then answers ``term node``."""
 
     server: Server
 
@@ -183,7 +183,7 @@ class Answering(socketserver.StreamRequestHandler):
 
 
 class Client:
-    """A client of the service. It fails over to the next address if a node does not answer.
+    """A client of the service. If a node does not answer, it fails over to the next address.
 
     A record without an answer is not sent again, because it may already be in the journal.
     """
@@ -217,7 +217,7 @@ class Client:
 
 
 def look() -> None:
-    """Query the service on this machine. Raises OSError if it does not answer within ten seconds."""
+    """Check the service on this machine. Raises OSError if it does not answer within ten seconds."""
     deadline = time.monotonic() + _LOOK_S
     while True:
         try:
@@ -251,7 +251,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # One more client per address never fails over, so that it detects a node that answers although it must not.
+    # One more client per address never fails over. It detects a node that serves while the other one does.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:

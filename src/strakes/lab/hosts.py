@@ -18,7 +18,7 @@ from strakes.lab.packages import table
 from strakes.lab.process import run
 
 LOGIN = "login"
-# Network of the emulated hosts, without a route to other networks.
+# Address prefix of the emulated hosts. Their network has no route to others.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
 
 
@@ -33,7 +33,7 @@ class HostsOptions(LabOptions):
 
 
 class HostsLab(Lab[HostsOptions]):
-    """Emulated hosts. Each has its own namespaces (pid, network, mount, IPC, UTS), an sshd, and a link to a switch."""
+    """Emulated hosts. Each has its own namespaces (pid, network, mount, IPC, UTS), an sshd and a link to a switch."""
 
     options_type: ClassVar[type[HostsOptions]] = HostsOptions
     packages = table("openssh-server /usr/sbin/sshd, openssh-client ssh, iproute2 ip, util-linux nsenter")
@@ -97,7 +97,7 @@ class HostsLab(Lab[HostsOptions]):
 
 
 def _sources() -> tuple[Path, ...]:
-    # An editable installation has several source directories.
+    # An editable installation also needs the directory above the sources.
     source = Path(__file__).resolve().parents[3]
     return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
 
@@ -109,7 +109,7 @@ def _outermost(*paths: Path) -> list[Path]:
 
 _ASK_S = 10.0
 _KEY_BYTES = 128
-# Number of processors that each host reports to Slurm. Double the number allows twice the ranks per host.
+# Number of processors that each host reports to Slurm, and so the maximum number of ranks per host.
 _CPUS = 8
 
 

@@ -15,7 +15,7 @@ from strakes.lab.site import READY_LIMIT_S, LabSite
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
-# Role of the process that serves a FUSE mount. A lab without it is unusable.
+# Role of the process that serves a FUSE mount. The mount is unusable when it ends.
 CLIENT = "client"
 
 
@@ -33,7 +33,7 @@ class Lab(ABC, Generic[OptionsT]):
 
     @classmethod
     def check(cls, options: OptionsT, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError if the lab is impossible on this machine."""
+        """Raise BadInputError or EnvironmentLacksError if the lab cannot be started on this machine."""
 
     @classmethod
     def packages_for(cls, options: OptionsT) -> tuple[Package, ...]:  # noqa: ARG003 - for kinds whose options need more
@@ -52,7 +52,7 @@ class Lab(ABC, Generic[OptionsT]):
         return "" if space and space.free_bytes else "it has no free space yet"
 
     def slow_down(self) -> None:
-        """Apply the requested limits of speed. Called after the start, which the limits would delay."""
+        """Apply the requested speed limits. Called after the start, because the limits would delay it."""
 
     def facts(self) -> Mapping[str, Any]:
         """Return addresses, file names and commands for programs that use the lab."""

@@ -19,7 +19,7 @@ from strakes.lab.packages import Package
 class DiskOptions(LabOptions):
     """Options of labs on a loop device."""
 
-    size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs needs 300 MiB or more.
+    size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs needs at least 300 MiB.
     iops: int | None = option(
         "count", "Limit the device to N reads and N writes per second.", least=10, most=1_000_000, metavar="N"
     )

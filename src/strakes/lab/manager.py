@@ -36,8 +36,8 @@ from strakes.lab.state import (
 )
 from strakes.targets.removal import OPEN_DIRECTORY, empty_directory, remove_empty
 
-# A lab is "degraded" if a server has ended, "working" while a command starts or removes it, and "stale" after a kill or
-# a restart of the machine.
+# "degraded": a server has ended. "working": a command is starting or removing the lab. "stale": unusable, because the
+# start was killed, the machine was restarted or the mount is gone.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _START_TIMES = 3
@@ -54,7 +54,7 @@ class ProcessStatus(ProcessRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class LabStatus(LabState):
-    """The recorded state of a lab, and its present condition. ``detail``: description of a problem, or ""."""
+    """The recorded state of a lab, and its present condition. ``detail``: a problem in words, or ""."""
 
     condition: Condition
     detail: str
@@ -64,9 +64,9 @@ class LabStatus(LabState):
 
 
 def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) -> tuple[LabStatus, bool]:
-    """Start a lab. Return its status, and whether it was already up.
+    """Start a lab. Return the status of the lab, and whether it was already up.
 
-    Raises BadInputError if the lab runs with other options, and EnvironmentLacksError if the machine lacks something.
+    Raises BadInputError if the lab is up with other options, and EnvironmentLacksError if the machine lacks something.
     """
     lab_class = load(kind)
     require_bounds(options)
@@ -108,7 +108,7 @@ def status(name: str) -> LabStatus | None:
 
 
 def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...]:
-    """Return the status of every lab. ``complain``: called with the error for a journal that cannot be trusted."""
+    """Return the status of every lab. ``complain``: called with an error if another user can write a journal."""
     labs = []
     for place in all_directories():
         try:
@@ -119,7 +119,7 @@ def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all labs in any condition."""
+    """Return the names of all labs, whatever their condition."""
     return tuple(place.name for place in all_directories())
 
 
@@ -191,7 +191,7 @@ def undo(place: Path, *, force: bool = False, say: Say = lambda _: None) -> bool
     Raises MeasurementError if a part cannot be removed or, without ``force``, if the file system is in use.
     """
     state = read_state(place)
-    # A start that is killed early leaves at most an incomplete journal.
+    # An early kill of a start leaves at most an incomplete journal.
     if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
         remedy = "Check the contents of the directory, then remove it yourself."
         raise BadInputError("this directory was not made by strakes lab", where=str(place), remedy=remedy)
@@ -209,10 +209,10 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
-    if mount.file_system.startswith("fuse"):  # FUSE mounts are unmounted after the end of their servers.
+    if mount.file_system.startswith("fuse"):  # unmounted later, after the server's end
         why = "" if force or not users else "it is in use"
     else:
-        # A normal unmount waits for a dead NFS server to write dirty pages.
+        # If the NFS server is dead, a normal unmount would wait for it to write dirty pages.
         dead = mount.file_system.startswith("nfs") and space_of(place / "mnt") is None
         why = unmount(mount, detach=force or dead)
     if why:
@@ -231,7 +231,7 @@ def _stop(place: Path, state: LabState, say: Say) -> None:
         why = "SIGKILL does not end them: the kernel waits for a device, or they belong to another user"
         raise _not_removed(f"not all processes of {place.name} could be ended", names, why, place)
     left: list[str] = []
-    # When the server of a mount has ended, accesses to the mount fail instead of hanging.
+    # The FUSE servers have ended, so an access to such a mount fails and does not hang.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []

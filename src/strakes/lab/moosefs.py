@@ -1,4 +1,4 @@
-"""MooseFS lab: a client, and servers in a private network, because MooseFS servers refuse loopback addresses."""
+"""MooseFS lab: a client, and servers in a private network. MooseFS servers refuse loopback addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.lab.network import SERVER, lacking
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 
-# MooseFS's default port for clients, and base of the chunkservers' ports (9501 for the first one).
+# MooseFS's default port for clients, and the number below the first chunkserver's port (9501).
 _CLIENT_PORT, _FIRST_DATA_PORT = 9421, 9500
 _LEAVE_FREE = "128MiB"
 
@@ -51,11 +51,11 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         if why := super().ready():
             return why
         space = space_of(self.site.mount_point)
-        # The reported space lacks the parts that MooseFS and XFS reserve.
+        # The reported space does not include what MooseFS and XFS reserve.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
         if not registered:
             return "not all chunkservers have registered yet"
-        self.site.mount_point.chmod(0o755)  # The root directory of a new MooseFS has mode 0777.
+        self.site.mount_point.chmod(0o755)  # A new MooseFS gives its root directory mode 0777.
         return ""
 
     def facts(self) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ def networks_below(directory: Path) -> frozenset[int]:
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     """Unmount a file system. Return the reason of a failure, or "". ``detach``: unmount it even if it is in use.
 
-    Mount points of block devices are removed. umount(8) is not used, because it accesses the file system and may hang.
+    Mount points of block devices are removed. Does not use umount(8), which accesses the file system and may hang.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         for program in ("fusermount3", "fusermount"):
@@ -60,14 +60,12 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:
-        # MNT_FORCE ends system calls that wait for a dead server.
+        # MNT_FORCE aborts system calls that wait for a dead server.
         flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             if mount.source.startswith("/dev/"):
                 with suppress(OSError):
-                    os.rmdir(
-                        mount.mount_point
-                    )  # This unmounts the copies in all mount namespaces, also of other users.
+                    os.rmdir(mount.mount_point)  # Without a mount point, other mount namespaces lose the mount too.
             return ""
         number = ctypes.get_errno()
         if number in (errno.EINVAL, errno.ENOENT):

@@ -1,4 +1,4 @@
-"""Free ports, and the private network of a lab for servers that refuse the loopback address or trust every client."""
+"""Free ports, and the private network of a lab, for servers that refuse the loopback address or trust all clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.lab.site import LabSite
 from strakes.targets.mountinfo import LAB_NETWORK
 
 LOOPBACK = "127.0.0.1"
-# Ports above the well-known ones, and below Linux's ports for outgoing connections (from 32768).
+# These ports are above the well-known ones. Linux uses ports from 32768 for outgoing connections.
 _LOWEST, _HIGHEST = 20_000, 32_000
 _PORT_TRIES = 2_000
 
@@ -36,7 +36,7 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
-# Address that all servers of a lab share in its private network. No host elsewhere has this address (RFC 5737).
+# The one address in the private network of each lab, used by all of its servers. Reserved for documents (RFC 5737).
 SERVER = "192.0.2.1"
 _COMMAND_S = 10.0
 
@@ -44,9 +44,9 @@ _COMMAND_S = 10.0
 def make_network(site: LabSite) -> tuple[str, ...]:
     """Make the private network of a lab, a network namespace that only root can enter.
 
-    Return the prefix of a command that runs in it, with this machine's mounts and processes. The servers believe the
-    user id that a client sends. The network therefore has no link to the machine: a socket of another user could bypass
-    routes (SO_DONTROUTE) and rules (SO_BINDTODEVICE). The client also runs in the network.
+    Return the prefix of a command that runs in it. The servers believe the user id that a client sends, so other users
+    must not reach them. Their sockets could bypass routes (SO_DONTROUTE) and rules (SO_BINDTODEVICE). So the network
+    has no link to the machine, and the client runs in it too.
     """
     namespace = site.directory / LAB_NETWORK
     site.make_namespace(namespace)

@@ -1,4 +1,4 @@
-"""NFS lab: nfs-ganesha in a private network, and a mount by this machine's kernel."""
+"""NFS lab: nfs-ganesha in a private network. This machine's kernel mounts it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MODPROBE_S = 10.0
 
 
 def start_server(site: LabSite, inside: tuple[str, ...], path: Path) -> str:
-    """Start an NFS server that exports a new directory in ``path``. Return the source to mount: ``ADDRESS:/EXPORT``.
+    """Start an NFS server that exports a new directory in ``path``. Return its name for mount(8): ``ADDRESS:/EXPORT``.
 
     ``inside``: see :func:`strakes.lab.network.make_network`.
     """
@@ -60,7 +60,7 @@ class NfsOptions(LabOptions):
 
 
 class NfsLab(BrickLab[NfsOptions]):
-    """An NFS export that this machine's kernel mounts, without a client process."""
+    """An NFS export. The client is this machine's kernel, not a process."""
 
     options_type = NfsOptions
     packages = PACKAGES + SERVER_PACKAGES + table("nfs-common mount.nfs4")

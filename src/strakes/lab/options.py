@@ -15,7 +15,7 @@ Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 @dataclass(frozen=True)
 class LabOption:
-    """Option of a lab. ``least``, ``most``: limits of the value. ``form`` "by-id": ID=NUMBER, repeatable."""
+    """Option of a lab. ``least``, ``most``: limits of the value. ``form`` "by-id": a repeatable ID=NUMBER."""
 
     form: Form
     help: str
@@ -34,7 +34,7 @@ class LabOptions:
 
 
 def option(form: Form, text: str, default: Any = None, *, least: float | str | None = None, **settings: Any) -> Any:
-    """Declare a field of a lab's options. Sizes in ``default`` and ``least`` are texts such as ``2GiB``.
+    """Declare a field as an option of a lab. ``default`` and ``least`` of a size are texts such as ``2GiB``.
 
     ``settings``: further fields of :class:`LabOption`.
     """
@@ -45,7 +45,7 @@ def option(form: Form, text: str, default: Any = None, *, least: float | str | N
 
 
 def limits(metavar: str, text: str, least: int, most: int | None = None) -> Any:
-    """Declare an option that limits single servers: ID=NUMBER."""
+    """Declare an option ID=NUMBER, which limits the server ID."""
     return option("by-id", f"{text} May be repeated.", (), least=least, most=most, metavar=metavar)
 
 
@@ -63,7 +63,7 @@ def require_bounds(options: LabOptions) -> None:
 
 
 def check_ids(option: str, limits: Sequence[tuple[int, int]], ids: range) -> None:
-    """Raise BadInputError if an option ID=NUMBER names an unknown server, or the same server twice."""
+    """Raise BadInputError if an option ID=NUMBER names an unknown server, or one server twice."""
     named = [one for one, _ in limits]
     for one in named:
         if one not in ids or named.count(one) > 1:
@@ -72,5 +72,5 @@ def check_ids(option: str, limits: Sequence[tuple[int, int]], ids: range) -> Non
 
 
 def options_of(kind: type[LabOptions]) -> dict[str, tuple[LabOption, object]]:
-    """Return name of a field -> (its option on the command line, its default value)."""
+    """Return name of a field -> (option on the command line, default value)."""
     return {option.name: (cast("LabOption", option.metadata["option"]), option.default) for option in fields(kind)}

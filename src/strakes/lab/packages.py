@@ -16,13 +16,13 @@ from strakes.lab.process import PATH, environment, last_lines
 
 _INSTALL = ("apt-get", "install", "--no-install-recommends")
 _UNATTENDED = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::http::Timeout=60", "-o", "Acquire::Retries=3", "--yes")
-# Environment variables that stop systemd and init scripts from starting the services of new packages.
+# Environment variables that keep systemd and init scripts from starting the services of new packages.
 _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RUNLEVEL": "1"}
 
 
 @dataclass(frozen=True)
 class Package:
-    """Debian package. ``needed``: program or path pattern that exists if the package is installed."""
+    """A Debian package. If it is installed, the program or path pattern ``needed`` exists."""
 
     name: str
     needed: str
@@ -35,7 +35,7 @@ class Package:
 
 
 def table(text: str) -> tuple[Package, ...]:
-    """Return the packages in a text of (package, program) pairs: ``kmod modprobe, mount losetup``."""
+    """Return the packages in a text of pairs, package and program: ``kmod modprobe, mount losetup``."""
     return tuple(Package(*each.split()) for each in text.split(","))
 
 
@@ -75,7 +75,7 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
 
 def _install(names: Sequence[str]) -> str:
     argv = (*_INSTALL, *_UNATTENDED, *names)
-    # Without current package lists, apt-get fails. Then update them and try again.
+    # apt-get fails if the package lists are outdated, so update them and try again.
     why = _run(argv)
     if why:
         _run(("apt-get", "update", *_UNATTENDED))
@@ -85,7 +85,7 @@ def _install(names: Sequence[str]) -> str:
 
 def _run(argv: Sequence[str]) -> str:
     with TemporaryFile() as output:
-        # In its own session, the command does not receive Ctrl-C.
+        # A new session, so that Ctrl-C does not reach the command.
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,

@@ -16,16 +16,16 @@ from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 from strakes.targets.command import Completed
 
-# Environment variable with the id of a lab. Child processes inherit it.
+# Environment variable that marks the processes of a lab with its id. Child processes inherit it.
 MARK = "STRAKES_LAB"
-# An ordinary user's PATH may lack directories of server programs.
+# PATH of the lab's commands: an ordinary user's PATH may lack directories of server programs.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Prefixes of environment variables that a lab must not inherit.
+# Prefixes of environment variables that a lab's processes must not inherit.
 _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 
 
 def complaint(done: Completed) -> str:
-    """Return the last lines of a failed command's output, or its exit status if it printed nothing."""
+    """Return the last lines that a failed command printed, or its exit status if it printed nothing."""
     return last_lines(done.stderr or done.stdout, 4) or f"it ended with status {done.status}"
 
 
@@ -60,7 +60,7 @@ def start(argv: Sequence[str], *, log: Path, lab_id: str) -> subprocess.Popen[by
 
 
 def is_alive(record: ProcessRecord) -> bool:
-    """Return whether a recorded process runs. A later process with the same id has another start time."""
+    """Return whether a recorded process runs. The start time reveals a reused process id."""
     return process_start(record.pid) == record.started
 
 
@@ -91,7 +91,7 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
         process = Path("/proc", str(pid))
-        # Until env(1) starts the command, only the arguments of env contain the lab's id.
+        # Commands are started by env(1). At first, only its arguments contain the lab's id.
         for name in ("environ", "cmdline"):
             if mark in trusted_words(process, name):
                 found.add(pid)
@@ -105,12 +105,12 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
 def kill_all(
     lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int], patience_s: float
 ) -> dict[int, int]:
-    """Kill all processes of a lab. Return id -> start time of processes that SIGKILL did not end in time."""
+    """Kill all processes of a lab. Return id -> start time of the processes that have not ended in time."""
     deadline = time.monotonic() + patience_s
     known: dict[int, int] = {}
     empty_searches = 0
     while True:
-        # A process has no environment during exec(2), so two searches in a row must find nothing.
+        # During exec(2), a process has no environment and is not found. So two searches in a row must find nothing.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         empty_searches = 0 if alive else empty_searches + 1

@@ -1,4 +1,4 @@
-"""The start of a lab in its directory. Each step is recorded in a journal before it begins."""
+"""Functions to start a lab in its directory. Each step is recorded in a journal before it begins."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from strakes.base.processes import process_start
 from strakes.lab.process import complaint, last_lines, run, start
 from strakes.lab.state import LabJournal
 
-# Servers start in a few seconds, but take longer on a busy machine.
+# Servers start in a few seconds, or in minutes on a busy machine.
 READY_LIMIT_S = 180.0
 _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
 def rendered(name: str, /, **given: object) -> str:
-    """Return a configuration file made from its template and values."""
+    """Return a configuration file made from the template ``name`` and values."""
     from jinja2 import StrictUndefined, Template
 
     text = resources.files("strakes").joinpath(f"lab/templates/{name}.j2").read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ class LabSite:
         self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755,nosuid,nodev", f"strakes-lab-{self.name}", where)
 
     def make_namespace(self, path: Path) -> None:
-        """Make a network namespace, which exists as long as it is mounted at ``path``."""
+        """Make a network namespace. A mount at ``path`` keeps it in existence."""
         write_kept(path, "")
         self.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 
@@ -97,7 +97,7 @@ class LabSite:
         self._journal.note(role=role, pid=pid, started=process_start(pid) or 0)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
-        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError after ``limit_s`` s, or if a daemon ends."""
+        """Wait until ``lacking`` returns "". Raises EnvironmentLacksError after ``limit_s`` or if a daemon ends."""
         deadline = time.monotonic() + limit_s
         while why := lacking():
             self._require_daemons()

@@ -1,4 +1,4 @@
-"""Directory and journal of a lab. A start that was killed is undone by means of the journal."""
+"""Directory and journal of a lab. The journal says what to undo if a start was killed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strakes.targets.marker import boot_id
 JOURNAL = "lab.jsonl"
 _MOST_JOURNAL_BYTES = 16 << 20
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
-# The path of a Unix socket in this directory may have 107 bytes.
+# Maximum length of a lab's path. Ceph appends the name of a Unix socket, whose path may have 107 bytes.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
@@ -82,14 +82,14 @@ def refuse_long_path(directory: Path) -> None:
 
 @contextmanager
 def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
-    """Lock a lab's directory while the ``with`` body runs. Yield whether it exists. ``make``: create it first.
+    """Lock a lab's directory while the ``with`` body runs. Yield whether it exists. ``make``: create the lab first.
 
     Raises BadInputError if the directory is already locked, or if it belongs to another user.
     """
     if make:
         try:
             with closing(open_guarded(lab.parent, make=0o755)) as above, suppress(FileExistsError):
-                # Mode 711: other users can reach the mount point, but cannot open and lock the directory.
+                # With mode 711, other users can reach the mount point, but cannot open the directory and lock it.
                 os.mkdir(lab.name, 0o711, dir_fd=above)
         except OSError as error:
             why = error.strerror or ""
@@ -132,7 +132,7 @@ def worker_in(lab: Path) -> str:
     with suppress(OSError):
         lines = Path("/proc/locks").read_text()
         found = re.findall(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
-        # Another user can lock a file with this inode number on another file system.
+        # The lock may be of another user, on another file system with the same inode number.
         for pid in found:
             with suppress(OSError):
                 if is_trusted(Path("/proc", pid)):
@@ -160,7 +160,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True)
 class LabState:
-    """The recorded state of a lab. ``ready_after_s``: None if the lab was never ready."""
+    """The recorded state of a lab. ``ready_after_s``: seconds from start to readiness, or None."""
 
     kind: str
     name: str
@@ -175,12 +175,12 @@ class LabState:
 
     @property
     def this_boot(self) -> bool:
-        """Whether the lab was started after the last boot. Otherwise, its process ids are invalid."""
+        """Return whether the lab was started after the last boot. If not, the recorded process ids are invalid."""
         return self.boot == boot_id()
 
 
 class LabJournal:
-    """The open journal of a lab. Each line of JSON records a process or new values of LabState's fields."""
+    """The open journal of a lab. Each line is JSON: a process, or new values of LabState's fields."""
 
     def __init__(self, directory: Path, lab_id: str, flags: int = 0) -> None:
         self.id = lab_id
@@ -202,9 +202,9 @@ class LabJournal:
 
 
 def read_state(directory: Path) -> LabState | None:
-    """Return the state recorded in a lab's journal, or None without a complete first line.
+    """Return the state recorded in a lab's journal, or None if its first line is incomplete.
 
-    Raises BadInputError if the journal is damaged, or if another user can write it, because strakes runs its commands.
+    Raises BadInputError if the journal is damaged. strakes trusts its contents, so it must not be writable by others.
     """
     path = directory / JOURNAL
     try:
@@ -215,7 +215,7 @@ def read_state(directory: Path) -> LabState | None:
     state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
-    # An incomplete line, or zeros after a power cut, belong to a step that has not begun.
+    # If the last line is incomplete or, after a power cut, zeros, its step has not begun.
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:

@@ -1,1 +1,1 @@
-"""Fail-over of servers: plan a pair, check its configuration, rehearse its failures. Read ``model.py`` first."""
+"""Fail-over of servers: plan a pair, check a configuration, predict the effect of failures. Read ``model.py`` first."""

@@ -1,4 +1,4 @@
-"""Readers of files with sections in braces: corosync.conf (``key: value``) and DRBD's files (``key value;``)."""
+"""Parsers of files with sections in braces: corosync.conf (``key: value``) and DRBD's files (``key value;``)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from strakes.base.errors import BadInputError
 from strakes.failover.known_options import options_of
 from strakes.failover.limits import MOST_DEPTH
 
-# A quoted string without end extends to the next semicolon or the end of the line.
+# A quoted string without a closing quote extends to the next semicolon or the end of the line.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|"[^";]*|[{};]|[^\s{};"]+')
-# Path of an included file in the same directory or below, with or without wildcards.
+# Path, perhaps with wildcards, of an included file in the same directory or below it.
 _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 
 @dataclass
 class Block:
-    """A section such as ``on alpha {...}``, whose ``words`` are ("alpha",). ``settings``: (key, value) pairs."""
+    """A section of a file. For ``on alpha {...}``, ``words`` is ("alpha",). ``settings``: (key, value) pairs."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Block:
         return bool(self.settings or self.blocks)
 
     def get(self, key: str, default: str = "") -> str:
-        """Return the last value of a key, as Corosync and DRBD do, or ``default`` if the key is absent."""
+        """Return the last value of a key, which Corosync and DRBD use, or ``default`` if the key is absent."""
         return next((value for name, value in reversed(self.settings) if name == key), default)
 
     def all(self, name: str) -> list[Block]:
@@ -39,7 +39,7 @@ class Block:
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Merge all inner sections with this name. Without such a section, return an empty one."""
+        """Return all inner sections with this name, merged into one. It is empty if there are none."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -48,7 +48,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield (path, section) of all inner sections, with paths such as ``quorum device``."""
+        """Yield all inner sections, each with the names that lead to it, such as ``quorum device``."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block
@@ -56,16 +56,16 @@ class Block:
 
 
 def read_corosync(text: str, where: str) -> Block:
-    """Parse corosync.conf and return its root block. Raises BadInputError for braces that do not match."""
+    """Parse corosync.conf and return its root block. Raises BadInputError for unbalanced braces."""
     return _tree(_corosync_parts(text, where), where)
 
 
 def read_drbd(text: str, where: str) -> Block:
-    """Parse a DRBD file and return its root block. Raises BadInputError for braces that do not match."""
+    """Parse a DRBD file and return its root block. Raises BadInputError for unbalanced braces."""
     return _tree(_drbd_parts(text, where), where)
 
 
-# (file and line, content). Content is a section that begins, a (key, value) pair, or None at the end of a section.
+# Place (file and line) and content: a section that begins, a (key, value) pair, or None where a section ends.
 _Part = tuple[str, Block | tuple[str, str] | None]
 
 
@@ -115,7 +115,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
 
 
 def rewritten_drbd(text: str) -> str:
-    """Make a DRBD file safe for drbdadm. Raises BadInputError if drbdadm could open a file in another directory."""
+    """Return a DRBD file with secrets and odd characters replaced. Raises BadInputError if it names outside files."""
     lines, before = list[str](), ""
     for line in text.splitlines():
         words = list[str]()
@@ -127,11 +127,11 @@ def rewritten_drbd(text: str) -> str:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
             if before == "shared-secret":
-                words.append(re.sub(r"[^\";]", "x", token))  # drbdadm checks the secret's length.
+                words.append(re.sub(r"[^\";]", "x", token))  # Keep the length: drbdadm checks it.
             elif quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):
-                words.append("no")  # drbdadm reports to LINBIT if usage-count is yes.
+                words.append("no")  # With yes, drbdadm reports to LINBIT.
             else:
                 words.append(re.sub(r"[^\w.:/@%+\[\]{};-]", "?", token, flags=re.ASCII))
             before = token
@@ -146,7 +146,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Host:
-    """One node of a DRBD resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one per path."""
+    """A node of a DRBD resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one per path."""
 
     name: str
     volumes: dict[str, tuple[str, str, str]]
@@ -155,7 +155,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Resource:
-    """One DRBD resource: one or more replicated devices that are promoted together."""
+    """A DRBD resource: one or more replicated devices that become primary together."""
 
     block: Block
     common: Block
@@ -167,7 +167,7 @@ class Resource:
 
     @cached_property
     def dialect9(self) -> bool:
-        """Return whether the resource uses a feature of DRBD 9."""
+        """Return whether the resource uses syntax that only DRBD 9 accepts."""
         hosts = [*self.block.all("on"), *self.block.all("floating")]
         if self._connections or any(host.get("node-id") for host in hosts):
             return True
@@ -204,13 +204,13 @@ class Resource:
         found = ""
         for name, value in parent.one(section).settings:
             if name in (key, f"no-{key}"):
-                # DRBD 8.3 has no-disk-flushes instead of "disk-flushes no".
+                # DRBD 8.3 spells "disk-flushes no" as no-disk-flushes.
                 found = "no" if name != key else value or "yes"
         return found
 
     @property
     def floating(self) -> list[str]:
-        """Return the addresses of the sites if the resource floats (moves with an address)."""
+        """Return the site addresses of a floating resource, which move between nodes. Empty for other resources."""
         given = [value for key, value in self.block.settings if key == "floating"]
         given += [" ".join(block.words) for block in self.block.all("floating")]
         return [re.sub(r":\d+$", "", text.split()[-1]) for text in given if text]
@@ -228,12 +228,12 @@ class Resource:
 
     @property
     def fencing(self) -> list[str]:
-        """Return the distinct fencing policies."""
+        """Return the distinct values of DRBD's option ``fencing``."""
         return self.all_values("net", "fencing") or self.all_values("disk", "fencing") or ["dont-care"]
 
     @property
     def needs_majority(self) -> bool:
-        """Return whether a quorum of the copies, in place of fencing, keeps old data from being promoted."""
+        """Return whether a quorum of copies replaces fencing as the protection against the promotion of old data."""
         return self.option("options", "quorum") in ("majority", "all") and self.fencing == ["dont-care"]
 
     @cached_property
@@ -300,7 +300,7 @@ class Resource:
 
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
-    """Return all DRBD resources in the files. The sections ``common`` of all files are merged."""
+    """Return all DRBD resources in the files. The ``common`` sections of all files apply to each of them."""
     whole = Block("", blocks=[block for top in files for block in top.blocks])
     common = whole.one("common")
     return tuple(Resource(block, common) for block in whole.all("resource"))

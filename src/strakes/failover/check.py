@@ -25,12 +25,12 @@ from strakes.targets.command import CommandTimeout
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# Rule files. Findings of equal severity appear in this order.
+# Files with rules. Findings of equal severity are in this order.
 _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# Kind of object -> (function that yields such objects, names of the parts of a setup that the function needs).
+# Kind of object that a rule checks -> function that yields these objects, and the parts of a setup that it needs.
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -55,18 +55,18 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Severity of a case of a rule -> class of the texts about places. A plain text has the severity of the rule.
+# Severity of a case of a rule -> class of the texts that name places. A plain text has the severity of the rule.
 _GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
 _DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Names of facts that are not settings in a file.
 _NO_FACTS = ("about", "severity")
-_TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # Corosync's token is a time-out, not a secret.
+_TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # "token" is a time-out of Corosync, no secret.
 
 Find = Callable[[Setup], Iterable[str]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: page on it."""
+    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: a page on it."""
 
     name: str
     severity: Severity
@@ -75,13 +75,13 @@ class Rule:
     remedy: str
     source: str
     find: Find
-    bad: tuple[str, ...]  # changes that break a good cluster (tests/failover/rule_example.py)
+    bad: tuple[str, ...]  # for tests: edits of a correct cluster that the rule must report
     good: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """A mistake that a rule found, with its places, reason and remedy."""
+    """A mistake that a rule found: its places, why it is one, and the remedy."""
 
     rule: str
     severity: Severity
@@ -152,7 +152,7 @@ def _described(conditions: Mapping[str, str], thing: Thing) -> str:
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
-    """Return the findings, errors first, and the names of the rules that were skipped for lack of a file."""
+    """Return the findings, errors first, and the names of the rules that were skipped because a file is missing."""
     views = views_of_nodes(setup)
     found = list[RuleFinding]()
     for one in all_rules():
@@ -166,7 +166,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place of a mistake once, after the names of the nodes if only files of some nodes are wrong."""
+    """Yield each place of a mistake once. If only the files of some nodes are wrong, their names come first."""
     common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
     yield from common
     own: dict[str, list[str]] = {}
@@ -194,13 +194,13 @@ class Check:
 
     @property
     def failed(self) -> bool:
-        """Return whether a rule found an error or a program refused its configuration."""
+        """Return whether a rule found an error or a program of the cluster rejected its own configuration."""
         refused = any(one.state == "refuses" for one in self.verdicts)
         return refused or any(one.severity == "error" for one in self.findings)
 
 
 def check(setup: Setup) -> Check:
-    """Return the result of a check. Raises BadInputError if reading and rules exceed their time limit."""
+    """Return the result of a check. Raises BadInputError if it takes longer than the time limit."""
     late = ""
     with little_enough(setup.where):
         try:

@@ -1,4 +1,4 @@
-"""Pacemaker's configuration with effective values: templates, groups, defaults and references are resolved."""
+"""Pacemaker's configuration with the values in force: templates, groups, defaults and references are resolved."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from strakes.failover.pacemaker_resources import (
     Ties,
 )
 
-# Version numbers that replace those of a CIB, because Pacemaker's tools refuse a CIB from a newer release.
+# These version numbers replace newer ones in a CIB, because Pacemaker's tools refuse the CIB of a newer release.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 # Properties of old clusters, which the current schema forbids.
 _GONE = re.compile("cluster-infrastructure|expected-quorum-votes|(default|is-managed)-.*|[a-z]+_[a-z_]+")
-# Sections that Pacemaker's schema requires. A hand-written CIB may lack them.
+# Sections that Pacemaker's schema requires but a hand-written CIB may lack.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
 _NAME_OTHERS = ("obj_ref", "resource_ref")  # Elements whose attribute ``id`` is a reference to another element.
 _INFINITY = float("inf")
@@ -52,7 +52,7 @@ class Cib:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        """Return the cluster properties by their Pacemaker 2 names. A Pacemaker 3 name in the CIB takes precedence."""
+        """Return Pacemaker 2 name -> value of cluster properties. If the CIB has the Pacemaker 3 name, it counts."""
         given, names = self._merged("./configuration/crm_config/cluster_property_set"), renamed("properties")
         plain = {name: value for name, value in given.items() if name not in names}
         return plain | {names[name]: value for name, value in given.items() if name in names}
@@ -105,7 +105,7 @@ class Cib:
 
     @cached_property
     def clones(self) -> dict[str, dict[str, str]]:
-        """Return id -> meta attributes of each clone and bundle."""
+        """Return id -> meta attributes of clones and bundles."""
         found = {}
         for clone in [*self.root.iter("clone"), *self.root.iter("master")]:
             meta: dict[str, str] = {"promotable": "true"} if clone.tag == "master" else {}
@@ -118,7 +118,7 @@ class Cib:
 
     @cached_property
     def inside_clones(self) -> frozenset[str]:
-        """Return the ids of the resources and groups inside clones."""
+        """Return the ids of the resources and groups that are cloned."""
         clones = [*self.root.iter("clone"), *self.root.iter("master")]
         inner = (one for clone in clones for tag in ("primitive", "group") for one in clone.iter(tag))
         return frozenset(one.get("id", "") for one in inner)
@@ -149,13 +149,13 @@ class Cib:
 
     @cached_property
     def members_of_corosync(self) -> tuple[str, ...]:
-        """Return the names of the nodes that run Corosync: all but remote nodes."""
+        """Return the names of the nodes that run Corosync: all except remote nodes."""
         nodes = self.root.iterfind("./configuration/nodes/node")
         return tuple(node.get("uname", "") for node in nodes if node.get("type") != "remote")
 
     @cached_property
     def remote_nodes(self) -> tuple[str, ...]:
-        """Return the names of the nodes that Pacemaker starts: remote nodes, guest nodes, and replicas of bundles."""
+        """Return the names of the nodes without Corosync: remote nodes, guest nodes, and replicas of bundles."""
         guests = (one.meta.get("remote-node", "") for one in self.services)
         replicas = (name for bundle in self.root.iter("bundle") for name in _replicas(bundle))
         return (*(one.id for one in self.services if one.agent == "remote"), *filter(None, guests), *replicas)
@@ -170,7 +170,7 @@ class Cib:
 
     @cached_property
     def banned(self) -> dict[str, frozenset[str]]:
-        """Return id of a resource -> nodes from which location constraints ban it. Others are absent."""
+        """Return resource id -> nodes on which location constraints forbid it. Resources without a ban are absent."""
         found = dict[str, frozenset[str]]()
         for place in self.locations:
             if place.certain and place.score == -_INFINITY and place.role in ("", "Promoted", "Started"):
@@ -184,7 +184,7 @@ class Cib:
         return min(left) if len(left) == 1 < len(self.nodes) else ""
 
     def is_bound(self, one: Primitive) -> bool:
-        """Return whether a resource runs on one node only, and is independent or has a counterpart on another node."""
+        """Return whether a resource is meant for one node only: it is independent, or other nodes have their own."""
         alike = {self.only_node(other) for other in self.services if other.agent == one.agent} - {""}
         shares = any(one.id in (tie.resources[0][0], tie.resources[1][0]) for tie in self.colocations)
         alone = not (one.group or one.clone or one.is_mount or one.values.get("ip") or shares)
@@ -196,7 +196,7 @@ class Cib:
 
     @cached_property
     def locations(self) -> tuple[Location, ...]:
-        """Return the location constraints that have not expired. Each rule of a constraint counts as one constraint."""
+        """Return the location constraints that have not expired. Each rule in a constraint counts as a constraint."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
             role = role_of(element.get("role", ""))
@@ -206,14 +206,14 @@ class Cib:
             for rule in element.iterfind("./rule"):
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                # crm_resource --ban --lifetime=PT2H writes a rule with an end date.
+                # For example, crm_resource --ban --lifetime=PT2H writes a rule with an end date.
                 if len(rule) == 0 or _holds(rule, lambda part: not _has_ended(part)):
                     found.append(Location(*about, nodes, value, role_of(rule.get("role", "")) or role, certain))
         return tuple(found)
 
     @cached_property
     def colocations(self) -> tuple[Colocation, ...]:
-        """Return all colocation constraints. A constraint on a resource set is split into pairs of resources."""
+        """Return all colocation constraints. A constraint on a set of resources becomes pairs of resources."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_colocation"):
             identity, value = element.get("id", ""), score(element.get("score", "INFINITY"))
@@ -230,7 +230,7 @@ class Cib:
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
-        """Return all ordering constraints. A constraint on a resource set is split into pairs of actions."""
+        """Return all ordering constraints. A constraint on a set of resources becomes pairs of actions."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_order"):
             kind = element.get("kind") or ("Optional" if element.get("score") == "0" else "Mandatory")
@@ -249,7 +249,7 @@ class Cib:
         return [dict(one.attrib) for one in self.root.iterfind("./configuration/fencing-topology/fencing-level")]
 
     def levels_of(self, node: str) -> list[tuple[str, ...]]:
-        """Return the device ids of each fencing level of a node, in the order in which Pacemaker tries the levels."""
+        """Return the fencing levels of a node, each as ids of devices, in the order in which Pacemaker tries them."""
         found: dict[int, list[str]] = {}
         for level in self.levels:
             pattern = level.get("target-pattern")
@@ -266,12 +266,12 @@ class Cib:
             return self.nodes
         listed = re.split(r"[\s,;]+", self._hosts(device).strip())
         if device.agent.startswith("external/"):
-            # The hostlist of external/libvirt has entries HOST:DOMAIN.
+            # Entries of external/libvirt are HOST:DOMAIN (virtual machine).
             listed = [name.partition(":")[0] for name in listed]
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
         ]
-        known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}  # Pacemaker ignores case.
+        known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}  # Pacemaker ignores upper case.
         return tuple(dict.fromkeys(known.get(name.lower(), name) for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
@@ -285,7 +285,7 @@ class Cib:
         return next((device.values[key] for key in keys if device.values.get(key)), "".join(outlets[:1]))
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the static delay of a fencing device in seconds. Without ``node``, return the longest delay."""
+        """Return the seconds that a device waits before it fences ``node``, or any node. Excludes random delays."""
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
         if mapped:
@@ -294,13 +294,13 @@ class Cib:
 
     @property
     def watchdog_s(self) -> float:
-        """Return stonith-watchdog-timeout in seconds. 0 means no watchdogs, -1 means twice the time-out of sbd."""
+        """Return stonith-watchdog-timeout in seconds. 0: no watchdogs. -1: twice the watchdog time-out of sbd."""
         given = self.properties.get("stonith-watchdog-timeout", "0")
         return -1.0 if given.startswith("-") else seconds(given)
 
     @cached_property
     def ties(self) -> Ties:
-        """Return an index of the groups, colocations and orders."""
+        """Return which resources belong together: an index of groups, colocations and orders."""
         templates = {name: element.get("template", "") for name, element in self._by_id.items()}
         tags = {
             name: [ref.get("id", "") for ref in element.iterfind("./obj_ref")]

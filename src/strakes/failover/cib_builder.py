@@ -1,4 +1,4 @@
-"""Build a CIB from statements of ``crm`` and ``pcs``, or from haresources."""
+"""Build a CIB from statements of ``crm`` and ``pcs``, or from Heartbeat's haresources file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _STANDARDS = ("ocf", "stonith", "lsb", "systemd", "service", "upstart", "nagios"
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints", "fencing-topology", "rsc_defaults", "op_defaults")
 Pairs = Mapping[str, str]
 _NONE: Pairs = MappingProxyType({})
-# (attributes of an expression, attributes of the date_spec or duration inside the expression)
+# Attributes of an expression in a rule, and of the date_spec or duration inside the expression.
 Term = tuple[dict[str, str], dict[str, str]]
-Member = tuple[str, str]  # (id of a resource, its role or action). The second may be empty.
+Member = tuple[str, str]  # (resource id, role or action); the second may be empty
 
 
 @dataclass(frozen=True)
 class Words:
-    """A statement of crm or pcs, split into settings (``a=b``), blocks (``op NAME a=b``) and plain words."""
+    """A parsed statement of crm or pcs: settings (``a=b``), blocks (``op NAME a=b``) and other words (``plain``)."""
 
     plain: tuple[str, ...]
     settings: dict[str, str]
@@ -56,7 +56,7 @@ class CibBuilder:
 
     def __init__(self) -> None:
         self.nodes_assumed = False
-        self.undefined: list[str] = []  # one text for each removed constraint
+        self.undefined: list[str] = []  # texts about what is not defined
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )
@@ -88,7 +88,7 @@ class CibBuilder:
         self._set(self._sections[section], tag, section, pairs)
 
     def node(self, name: str, attributes: Pairs | None = None, identity: str = "") -> None:
-        """Add a node if it does not exist, and set its attributes. Its id is ``identity``, or by default its name."""
+        """Add a node if it does not exist, and set its attributes. ``identity``: id, by default the name."""
         nodes = self._sections["nodes"]
         found = next((one for one in nodes if one.get("uname") == name), None)
         if found is None:
@@ -131,7 +131,7 @@ class CibBuilder:
             self._set(added, "instance_attributes", identity, level)
 
     def advised_operations(self, element: Xml.Element, *, timeouts: bool = False) -> None:
-        """Add operations that the agent advises, except monitors. ``timeouts``: add time-outs to existing ones, too."""
+        """Add operations that the agent advises, except monitors. ``timeouts``: also complete existing operations."""
         for name, limit in times_of(element.attrib).items():
             given = element.findall(f"./operations/op[@name='{name}']")
             if not given and name != "monitor":
@@ -140,7 +140,7 @@ class CibBuilder:
                 operation.attrib.setdefault("timeout", f"{limit:g}s")
 
     def group(self, identity: str, members: Sequence[str], meta: Pairs = _NONE, place: Pairs = _NONE) -> None:
-        """Move resources into a new or existing group. ``place``: {"before" or "after": member of the group}."""
+        """Move resources into a new or existing group. ``place``: "before" or "after" -> member of the group."""
         group = self.find(identity)
         if group is None:
             group = self._add(self._sections["resources"], "group", identity)
@@ -152,10 +152,10 @@ class CibBuilder:
         self._set(group, "meta_attributes", identity, meta)
 
     def clone(self, identity: str, member: str, meta: Pairs, *, promotable: bool = False) -> None:
-        """Make a clone of a resource or group."""
+        """Put a resource or group into a new clone."""
         inner = self.find(member)
         clone = self._statement("resources", "clone", identity)
-        # If a clone with this id existed, replacing that clone also removed its member.
+        # If a clone with this id existed, its replacement has removed the member.
         self._sections["resources"].extend([inner] if inner is not None and self.find(member) is None else [])
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])
@@ -168,7 +168,7 @@ class CibBuilder:
                     element.set(key, name)
 
     def constraint(self, tag: str, identity: str, attributes: Pairs) -> Xml.Element:
-        """Add a constraint. A resource ``/X/`` or ``regexp%X`` is a pattern of ids."""
+        """Add a constraint. A resource written as ``/X/`` or ``regexp%X`` is a pattern of resource ids."""
         if pattern := re.fullmatch(r"/(.+)/|regexp%(.+)", attributes.get("rsc", "")):
             attributes = {**attributes, "rsc": "", "rsc-pattern": pattern[1] or pattern[2]}
         given, number = {key: value for key, value in attributes.items() if value}, len(self._sections["constraints"])
@@ -180,7 +180,7 @@ class CibBuilder:
         self.constraint("rsc_colocation", identity, given)
 
     def order(self, identity: str, first: Member, then: Member, options: Pairs) -> None:
-        """Add an order in which the action of ``then`` follows the action of ``first``."""
+        """Add an order constraint: the action of ``then`` comes after the action of ``first``."""
         given = {"first": first[0], "then": then[0], "first-action": first[1], "then-action": then[1]}
         self.constraint("rsc_order", identity, given | dict(options))
 
@@ -193,7 +193,7 @@ class CibBuilder:
             Xml.SubElement(found, "resource_ref", id=member)
 
     def rule(self, constraint: Xml.Element, score: str, terms: Iterable[Term], operator: str, role: str) -> None:
-        """Add a rule with these expressions to a location constraint. ``score`` may be the name of an attribute."""
+        """Add a rule with these expressions to a location constraint. ``score``: number, or attribute that holds it."""
         identity = f"{constraint.get('id')}-rule{len(constraint) or ''}"
         key = "score" if re.fullmatch(r"[+-]?(\d+|(?i:inf(inity)?))", score) else "score-attribute"
         given = {"id": identity, key: score, "boolean-op": operator} | ({"role": role} if role else {})
@@ -215,7 +215,7 @@ class CibBuilder:
         self._add(topology, "fencing-level", identity, given | {"index": index, "devices": ",".join(devices)})
 
     def prune(self) -> None:
-        """Remove empty groups, empty clones, and constraints with unknown resources."""
+        """Remove empty groups, empty clones, and constraints that name unknown resources."""
         resources, constraints = self._sections["resources"], self._sections["constraints"]
         for parent in (*resources.findall("./clone"), resources):
             parent[:] = [one for one in parent if one.tag not in ("group", "clone") or set(one.iter("primitive"))]
@@ -262,7 +262,7 @@ class CibBuilder:
 
 
 def times_of(agent: Mapping[str, str]) -> dict[str, float]:
-    """Return operation -> time-out in seconds that an agent advises; empty for an unknown agent."""
+    """Return operation -> time-out in seconds that the agent's metadata advises; empty for an unknown agent."""
     kind, unit = agent.get("type", ""), "systemd" if agent.get("class") == "systemd" else ""
     return {**advised_times(unit or f"least:{kind}"), **advised_times(f"{agent.get('provider')}:{kind}")}
 

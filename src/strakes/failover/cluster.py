@@ -9,7 +9,7 @@ from functools import cached_property
 
 
 def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parse an IP address. Return None for a host name, or an IPv6 address with an invalid zone index."""
+    """Parse an IP address. Return None for a host name, or if the zone index of an IPv6 address is invalid."""
     try:
         return ipaddress.ip_address(text) if re.fullmatch(r"[\w.:%-]+", text, re.ASCII) else None
     except ValueError:
@@ -23,11 +23,11 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Network:
-    """One network of the cluster. ``interface``: network card that the cluster monitors, or empty."""
+    """One network of the cluster. ``interface``: name of the network card to monitor, or empty."""
 
     name: str
     subnet: str
-    switch: str = ""  # empty for a direct cable
+    switch: str = ""  # empty: direct cable
     heartbeat: bool = False
     replication: bool = False
     stands_in_for: str = ""
@@ -41,7 +41,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Bmc:
-    """The management controller (BMC) of a node with IPMI. ``password_script``: program that prints the password."""
+    """The IPMI management controller (BMC) of a node. ``password_script``: program that prints the password."""
 
     address: str
     network: str
@@ -52,7 +52,7 @@ class Bmc:
 
 @dataclass(frozen=True)
 class Pdu:
-    """A switched power outlet. ``password_script``: program that prints the password."""
+    """One outlet of a switched PDU. ``password_script``: program that prints the password."""
 
     agent: str
     address: str
@@ -62,12 +62,12 @@ class Pdu:
     user: str = ""
     password_script: str = ""
     snmp_version: str = ""
-    community: str = ""  # for SNMP versions 1 and 2c only
+    community: str = ""  # only for SNMP versions 1 and 2c
 
 
 @dataclass(frozen=True)
 class Node:
-    """One server. Any one of its ``power_feeds`` suffices. A ``quorum_only`` node runs no services."""
+    """One server. It needs only one of its ``power_feeds``. A ``quorum_only`` node only votes and runs no services."""
 
     name: str
     addresses: dict[str, str]
@@ -79,7 +79,7 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """A device and the service that uses it, such as a Lustre OST. ``devices``: node -> disk."""
+    """A storage device and the service that uses it, such as a Lustre OST. ``devices``: node -> path of its disk."""
 
     name: str
     devices: dict[str, str]
@@ -94,10 +94,10 @@ class ServedTarget:
     role: str = ""
     index: int = 0
     file_system: str = "ext4"
-    address: str = ""  # movable IP address, as ADDRESS/BITS
+    address: str = ""  # ADDRESS/BITS; moves with the service
     units: tuple[str, ...] = ()
     clients: str = ""
-    voters: tuple[str, ...] = ()  # hosts of which a majority must be connected before DRBD writes
+    voters: tuple[str, ...] = ()  # DRBD writes only while a majority of these hosts is connected
 
     @property
     def replicated(self) -> bool:
@@ -111,7 +111,7 @@ class ServedTarget:
 
     @property
     def device(self) -> str:
-        """Return the path of the target's device that is formatted and mounted."""
+        """Return the path of the device that holds the target's file system, or its name in a ZFS pool."""
         if self.pool:
             return f"{self.pool}/{self.name}"
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
@@ -123,7 +123,7 @@ class ServedTarget:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """The file system that the cluster serves. ``mgs``: NIDs of a Lustre MGS in another cluster."""
+    """The file system that the cluster serves. ``mgs``: NIDs of the Lustre MGS, if another cluster runs it."""
 
     kind: str
     name: str
@@ -132,7 +132,7 @@ class FileSystem:
     lnet_network: str = ""
     recovery_soft_s: float = 0.0  # 0: calculated from the number of clients
     recovery_hard_s: float = 0.0
-    watch: tuple[str, ...] = ()  # services move to the node that reaches more of these addresses
+    watch: tuple[str, ...] = ()  # services prefer the node that reaches more of these addresses
     mgs: tuple[str, ...] = ()
 
 
@@ -146,7 +146,7 @@ class Alerts:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """The whole cluster. ``quorum_host``: host of the quorum device. ``survivor``: node that wins a fencing race."""
+    """A cluster. ``quorum_host``: host of the quorum device. ``survivor``: node that is to win a fencing race."""
 
     name: str
     drbd: str = "9"

@@ -1,4 +1,4 @@
-"""Properties of the cluster, its nodes, Corosync, sbd and DRBD, and of simulations, for the rules."""
+"""Properties that rules check: of the cluster, its nodes, Corosync, sbd and DRBD, and of simulated failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failure
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
-    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Pacemaker sets have-watchdog.
+    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Only a running Pacemaker sets it.
     deduced: Table = {
         "number of nodes": str(len(setup.members)),
         "keeps data": yes(setup.keeps_data),
@@ -48,15 +48,15 @@ def nodes(setup: Setup) -> Iterator[Thing]:
     votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
     fences = cib.properties.get("stonith-enabled", "").lower() not in ("false", "no", "off", "0")
     fences = fences and not setup.is_fragment
-    # To fence a guest node or a replica of a bundle, Pacemaker restarts its container.
+    # Guest nodes and replicas of bundles need no fencing device: Pacemaker restarts their container.
     guests = set(cib.remote_nodes) - {one.id for one in setup.services if one.agent == "remote"}
     active = [name for name in setup.members if not is_true(cib.node_attributes.get(name, {}).get("standby", ""))]
     for name in (name for name in setup.node_names if name not in guests):
         deduced = {
-            # A node that is only in corosync.conf votes, and runs no services.
+            # A node that is only in corosync.conf has a vote but runs no services.
             "is to be fenced": yes(fences and (name in cib.nodes or not cib.nodes)),
             "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
-            # A node that always is in standby may be there for its vote.
+            # A node that is always in standby may exist only for its vote.
             "only votes": yes(name in votes_only or len(active) > 1),
         }
         yield Thing(f"cib: node {name}", facts(cib.node_attributes.get(name, {}), deduced))
@@ -102,7 +102,7 @@ def _setting(block: Block, name: str) -> tuple[str, ...]:
 
 
 def sbd(setup: Setup) -> Iterator[Thing]:
-    """Yield the settings of sbd, and properties of its disks."""
+    """Yield the settings of sbd, and properties of the disks that it uses."""
     disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
     data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
     devices = [one for one in setup.devices if one.agent in SBD]
@@ -122,7 +122,7 @@ def sbd(setup: Setup) -> Iterator[Thing]:
 
 
 def states(setup: Setup) -> Iterator[Thing]:
-    """Yield each element of crm_mon's output, and each line of corosync-cfgtool, drbdsetup and /proc/drbd."""
+    """Yield each element that crm_mon prints, and each line of corosync-cfgtool, drbdsetup and /proc/drbd."""
     devices = {one.id for one in setup.devices}
     root = Xml.fromstring(setup.texts["state/crm_mon"])
     running = {one.get("id") for one in root.iterfind("resources//resource") if one.get("role") != "Stopped"}
@@ -148,7 +148,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     names = {one.name for one in setup.drbd}
     for one in setup.drbd:
         program = (one.option("handlers", "fence-peer") or one.option("handlers", "outdate-peer")).split()[:1]
-        away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # at another site
+        away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # of another site
         copies = [each for each in setup.services if each.is_drbd and each.values.get("drbd_resource") == one.name]
         deduced: Table = {
             "is managed": yes(copies and not away and not one.floating),
@@ -179,9 +179,9 @@ def _replicated_fact(one: Resource, deduced: Facts, name: str) -> tuple[str, ...
 
 
 def simulated_services(setup: Setup) -> Iterator[Thing]:
-    """Yield the simulated properties of each service, such as whether it starts on any node."""
+    """Yield what a simulation shows of each service, such as whether it starts on any node."""
     cib, seen = setup.pacemaker, setup.simulated
-    # Agents such as ping set node attributes at run time, which a simulation does not know.
+    # A simulation does not know the node attributes that agents such as ping set at run time.
     given, parts = [name for name, score in placed_by_agents(cib) if score == -math.inf], cib.ties.members
     unknown = {mate.id for name in given for one in parts(name) for mate in parts(one.group or one.id)}
     stopped = [one for one in cib.services if one.meta.get("target-role") == "Stopped"]
@@ -215,7 +215,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
-    # Pacemaker after 2.1.5 places resources with utilization, of bundles or in colocations of groups differently.
+    # Pacemaker after 2.1.5 differs for resources in bundles, in colocations of groups, and with utilization.
     if cib.properties.get("placement-strategy", "default") != "default":
         return {one.id for one in cib.services}
     bundles = {one.get("id", "") for one in cib.root.iter("bundle")}
@@ -226,7 +226,7 @@ def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield the simulated effects of the death of each node, such as whether the other nodes power it off."""
+    """Yield what a simulation shows of the death of each node, such as whether the other nodes power it off."""
     seen, keeps = setup.simulated, yes(setup.keeps_data)
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)

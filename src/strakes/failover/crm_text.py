@@ -29,7 +29,7 @@ STATEMENT = re.compile(
 
 
 def read_crm(text: str) -> CibBuilder:
-    """Return the CIB that crm statements describe. Unknown statements are skipped."""
+    """Return the CIB that statements of crm describe. Unknown statements are skipped."""
     builder = CibBuilder()
     lines = [*_statements(text)]
     statements = [words for words in lines if words[0] in _READERS and len(words) > 1]
@@ -41,14 +41,14 @@ def read_crm(text: str) -> CibBuilder:
             if keyword in stage:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
-    # crmsh adds missing operations and time-outs to the resources of a script.
+    # crmsh adds operations and time-outs that a script does not give.
     for keyword, identity, *_ in statements if "dc-version=" not in text else ():
         if keyword == "primitive" and (element := builder.find(identity)) is not None:
             builder.advised_operations(element, timeouts=True)
     return builder
 
 
-# A shell prompt before a command: ``[root@z1 ~]# pcs status``.
+# A shell prompt and the command after it, such as ``[root@z1 ~]# pcs status``.
 PROMPT = re.compile(r"(?m)^[ \t]*(?:\[[^\]\n]{1,80}\]|[\w.@-]{1,80}:\S{1,80})[ \t]?[#>$][ \t]+(?=(?:pcs|crm)\s)")
 
 
@@ -57,13 +57,13 @@ def joined_lines(text: str) -> list[str]:
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
-_MOST_EXPANDED_BYTES = 65536  # Maximum size of a script.
-# Maximum number of words in a loop. Expanded scripts reach about 30 MB, and 60 MB with double the limit.
+_MOST_EXPANDED_BYTES = 65536  # Maximum size of a script to expand.
+# Maximum number of words in a loop. An expanded script has at most 30 MB; with double the limit, 60 MB.
 _MOST_WORDS_OF_LOOP = 16
 _ASSIGNMENT = re.compile(r"""(?m)(?:^|;)[ \t]*(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)""")
 # An array of unknown length, ${NAME[@]}, counts as two words.
 _UNKNOWN_ARRAY = re.compile(r'"?\$\{(\w+)\[[@*]\]\}"?')
-# $NAME or ${NAME}. Also ${NAME#PATTERN} and ${NAME%PATTERN}, which remove the beginning or end of the value.
+# $NAME, ${NAME}, or ${NAME#PATTERN} and ${NAME%PATTERN}, which cut off the beginning or the end of the value.
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?((?:##?|%%?)[^{}]{1,64})?\})")
 _COMMAND_END = re.compile(r"""(?m)(^[ \t]*#.*|\s#\s.*|\\.|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")|(?<![ \t])[ \t]*;(?=\s|$)""")
 
@@ -115,7 +115,7 @@ def _with_values(text: str, values: Mapping[str, str]) -> str:
     return _REFERENCE.sub(value, text)
 
 
-# In a shell, # begins a comment only at the beginning of a word.
+# In a shell, # begins a comment only where a word begins.
 _BEFORE_COMMENT = re.compile(r"""(?:\\.|'[^']*'|"(?:[^"\\]|\\.)*"|(?<=\S)#|[^#])*+""")
 
 
@@ -130,7 +130,7 @@ def split_words(line: str, *, comments: bool = True) -> list[str]:
 
 def _statements(text: str) -> Iterator[list[str]]:
     for line in joined_lines(text):
-        bare = _PREFIX.sub("", line, count=1)  # A node attribute is called #uname, so # does not begin a comment.
+        bare = _PREFIX.sub("", line, count=1)  # In crm, # may begin a word (#uname), so it begins no comment.
         if len(bare) <= _MOST_LINE and bare.strip() and not bare.lstrip().startswith("#"):
             yield split_words(bare, comments=False)
 
@@ -149,7 +149,7 @@ def _node(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") -> None:
-    # If rules choose between several sets of parameters, read the last set.
+    # A rule may choose between sets of parameters. Keep the last set.
     rest = [word for before, word in pairwise(words[1:]) if (before, word) != ("params", "rule")]
     builder.primitive(words[0], words[1], read_words(rest, _BLOCKS)).tag = tag
 
@@ -173,7 +173,7 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
         builder.resource_set(constraint, words[2:end], {})
     for rule in rules:
         read = read_words(rule, ())
-        # A rule such as "pingd: defined pingd" takes its score from an attribute.
+        # The score of a rule may be a node attribute, as in "pingd: defined pingd".
         score = next((word for word in read.plain if _SCORE.fullmatch(word) or word.endswith(":")), "inf")
         terms = terms_of(word for place, word in enumerate(rule) if word != score or score in rule[:place])
         number = _infinite(score) if _SCORE.fullmatch(score) else score
@@ -188,7 +188,7 @@ _DATE_OPERATIONS = {"in": "in_range", "spec": "date_spec", "date-spec": "date_sp
 
 
 def terms_of(words: Iterable[str]) -> Iterator[Term]:
-    """Yield the attributes of each expression in the text of a rule."""
+    """Yield the XML attributes of each expression in the text of a rule."""
     text = " ".join(word for word in words if not _RULE_OPTION.fullmatch(word))
     for part in re.split(r"\s(?:and|or)\s", re.sub("[()]", " ", text)):
         parts = part.split()
@@ -209,7 +209,7 @@ def terms_of(words: Iterable[str]) -> Iterator[Term]:
 def _scored(words: list[str], usual: str) -> tuple[str, list[list[tuple[str, str]]], dict[str, str]]:
     read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
-    # Members in parentheses are unordered: ( A B ).
+    # Resources in parentheses, ( A B ), have no order among themselves.
     texts = re.findall(r"[(\[]([^()\[\]]*)[)\]]|([^\s()\[\]]+)", " ".join(read.plain[1 if scored else 0 :]))
     sets = [[word.partition(":")[::2] for word in (inner or single).split()] for inner, single in texts]
     return read.plain[0] if scored else usual, list(filter(None, sets)), read.settings
@@ -269,7 +269,7 @@ def settings_reader(section: str) -> Callable[[CibBuilder, list[str]], None]:
 
 
 def _resource(builder: CibBuilder, words: list[str]) -> None:
-    # Examples: maintenance RESOURCE off, meta RESOURCE set NAME VALUE
+    # Statements: maintenance RESOURCE off, meta RESOURCE set NAME VALUE
     given = {"maintenance off": ["maintenance=false"], "meta set": ["=".join(words[3:5])]}
     builder.change(words[1], read_words(["meta", *given.get(" ".join(words[:3:2]), ())], _BLOCKS))
 
@@ -279,7 +279,7 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "rsc_template": partial(_primitive, tag="template"),
     "primitive": _primitive,
     "group": lambda to, words: to.group((own := read_words(words, _BLOCKS)).plain[0], own.plain[1:], own.block("meta")),
-    # Example: modgroup GROUP add RESOURCE before MEMBER
+    # Statement: modgroup GROUP add RESOURCE before MEMBER
     "modgroup": lambda builder, words: builder.group(
         words[0], words[2:3] if words[1] == "add" else (), {}, dict([words[3:5]] if words[4:] else [])
     ),

@@ -1,4 +1,4 @@
-"""Reader of ``cluster.toml``. The keys of the TOML tables are the fields of the dataclasses in ``cluster``."""
+"""Parser of ``cluster.toml``, which describes a cluster. Its keys are the fields of the dataclasses in ``cluster``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 _COROSYNC_PORTS = (5404, 5405, 5406)
-# Maximum number of nodes without remote nodes, from the manual of the Red Hat High Availability Add-On.
+# Maximum number of nodes, not counting remote nodes: limit in the manual of the Red Hat High Availability Add-On.
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
@@ -33,7 +33,7 @@ def _one_of(*words: str) -> tuple[str, str]:
     return "|".join(map(re.escape, words)), f"one of {', '.join(words)}"
 
 
-# Field of a dataclass -> pattern of its valid values, and their description.
+# Field of a dataclass -> (pattern of valid values, its description).
 _VALID: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("Cluster.name", "Network.name", "Node.name", "ServedTarget.name"), _NAME),
     "Bmc.user": _WORD,
@@ -67,7 +67,7 @@ class _Table:
     where: str
 
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
-        """Return a ``kind`` with the values of this table. ``inner``: other valid keys. ``needs``: required keys."""
+        """Return a ``kind`` with the values of this table. ``inner``: further valid keys. ``needs``: required keys."""
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
         keys = {key: one for key, one in keys.items() if one.name not in given}
@@ -88,7 +88,7 @@ class _Table:
             name, ("", _SHAPES.get(shape, f"a whole number of at least {least} and at most {_MOST}"))
         )
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-        # A control character or end of line would damage the written XML and configuration files.
+        # A control character or line break would damage the XML and configuration files of the plan.
         if any(not text.isprintable() for text in _texts(value)):
             raise self.wrong(key, value, "without control characters and ends of lines")
         if shape is str:
@@ -142,13 +142,13 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def read_description(path: Path) -> tuple[Cluster, str]:
-    """Return the cluster and the text of cluster.toml. Raises BadInputError with the file, the key and the reason."""
+    """Return the cluster that cluster.toml describes, and the text. Raises BadInputError with key and reason."""
     file = read_toml(path, "the description", "cluster")
     return described(file), file.text
 
 
 def described(file: TomlFile) -> Cluster:
-    """Return the cluster from the contents of cluster.toml. Raises BadInputError with the key and the reason."""
+    """Return the cluster that a parsed cluster.toml describes. Raises BadInputError with the key and the reason."""
     top = _Table(file.values, file.name)
     top.refuse_others("cluster", "network", "node", "file_system", "target", "alerts")
     listed = top.table("network", top.values.get("network", {}))
@@ -194,7 +194,7 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
     bmc = controller.read(Bmc)
     pdus = []
     for one in table.tables("pdu"):
-        # SNMP 1 and 2c need a community, SNMP 3 a user.
+        # Versions 1 and 2c of SNMP need a community, version 3 a user.
         plain = {} if "snmp" in str(one.values.get("agent")) else {"snmp_version": ""}
         if one.values.get("snmp_version") in ("1", "2c"):
             pdu = one.read(Pdu, needs=("community",), user="", password_script="", **plain)

@@ -1,4 +1,4 @@
-"""Values in Pacemaker's configuration, and the things that rules check (docs/developers/add-a-rule.md)."""
+"""Parsers of values in Pacemaker's configuration, and the objects that rules check (docs/developers/add-a-rule.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_table(name: str) -> Mapping[str, Any]:
 
 
 def renamed(kind: str) -> Mapping[str, str]:
-    """Return the table of names in other releases -> names in Pacemaker 2. ``kind``: ``properties`` or ``roles``."""
+    """Return name in another release -> name in Pacemaker 2, for ``properties`` or ``roles``."""
     names: Mapping[str, str] = read_table("options/renamed")[kind]
     return names
 
@@ -44,7 +44,7 @@ def seconds(text: str) -> float:
 
 
 def score(text: str) -> float:
-    """Parse a score. As in Pacemaker, a million or more counts as infinite. An invalid text is 0."""
+    """Parse a score. As in Pacemaker, an absolute value of a million or more is infinite. An invalid text is 0."""
     if text.lstrip("+-").upper() in ("INFINITY", "INF"):
         return float("-inf") if text.startswith("-") else float("inf")
     value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
@@ -64,26 +64,26 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Thing:
-    """An object that a rule checks. ``where`` begins its messages. ``fact`` returns the values of a named fact."""
+    """An object that a rule checks. ``where``: its name in messages. ``fact``: property -> its values."""
 
     where: str
     fact: Facts
 
 
 class Doubtful(str):
-    """A place of a mistake that may be intended, or that costs only time: a warning."""
+    """The text of a place where a mistake may be intended or costs only time: a warning."""
 
     severity = "warning"
 
 
 class Certain(str):
-    """A place of a mistake that surely costs data or interrupts the service: an error."""
+    """The text of a place where a mistake surely costs data or interrupts the service: an error."""
 
     severity = "error"
 
 
 def graded(sure: object, text: str) -> str:
-    """Return the text of a place of a mistake. It has the severity of the rule or, unless ``sure``, is a warning."""
+    """Return the text of a place with a mistake. It has the severity of the rule if ``sure``, or else is a warning."""
     return text if sure else Doubtful(text)
 
 
@@ -93,7 +93,7 @@ def yes(condition: object) -> str:
 
 
 def facts(*tables: Table) -> Facts:
-    """Return a function that looks up the values of a named fact. Later tables take precedence."""
+    """Return a function from the name of a property to its values in the tables. Later tables take precedence."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():
@@ -103,7 +103,7 @@ def facts(*tables: Table) -> Facts:
 
 
 def shared(rows: Iterable[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
-    """Yield (key, first owner, other owner) for each further owner of a key. ``rows``: (key, owner)."""
+    """Yield each key with several owners, as (key, first owner, other owner). ``rows``: (key, owner) pairs."""
     first: dict[_Key, str] = {}
     for key, owner in dict.fromkeys(rows):
         if first.setdefault(key, owner) != owner:
@@ -128,12 +128,12 @@ def number(text: str) -> float | None:
 
 
 def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
-    """Return whether the facts of an object pass all tests. ``conditions``: name of a fact -> test."""
+    """Return whether the properties of an object pass all tests. ``conditions``: name of a property -> test."""
     return all(passes(test, facts(name), facts) for name, test in conditions.items())
 
 
 def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
-    """Return whether a value passes a test such as ``>= 3``. ``facts`` looks up names in the test."""
+    """Return whether one of the values passes a test such as ``>= 3``. ``facts``: properties that the test may name."""
     if test in ("absent", "present"):
         return bool(values) == (test == "present")
     if test in ("not on", "not off"):

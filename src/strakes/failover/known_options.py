@@ -16,10 +16,10 @@ from strakes.targets.command import CommandTimeout, run
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SIMILAR = 0.75  # Minimum similarity of a misspelling (0 to 1). 0.9 would miss half of those with two wrong letters.
+_SIMILAR = 0.75  # Minimum similarity (0 to 1) of a misspelt name. 0.9 misses half of the names with two wrong letters.
 DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
 _ASK_S = 5.0  # Time limit in seconds for crm_resource.
-# Name of an agent. A path is not allowed, because a path could name any program.
+# Name of an agent. It must not be a path, because crm_resource would run that program.
 _AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 
@@ -28,13 +28,13 @@ class Option:
     """An option of a program or agent."""
 
     name: str
-    kind: str = ""  # Valid values, such as ``time``, ``1..9``, or ``yes|no|#`` (# is a number). Empty for any text.
+    kind: str = ""  # Valid values: such as ``time``, ``1..9``, or ``yes|no|#`` (#: any number); empty: any text.
     required: bool = False
-    unique: bool = False  # whether two resources need different values
+    unique: bool = False  # whether resources must differ in this value
 
     def complaint(self, value: str) -> str:
-        """Return a description of the valid values if the value is invalid, or an empty text."""
-        # $NAME, <NAME> and {NAME} are placeholders in guides.
+        """Return a description of the valid values if ``value`` is invalid, else an empty text."""
+        # Ignore the placeholders of guides: $NAME, <NAME> and {NAME}.
         if not self.kind or re.match(r"lrm://|[<{]|.*\$", value):
             return ""
         if "|" in self.kind:
@@ -75,7 +75,7 @@ def _words(section: str) -> Iterator[str]:
 
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
-    """Return name -> option for the options in these sections of the tables."""
+    """Return name -> option, for these sections of the tables."""
     found = {}
     for section in sections:
         for word in _words(section):
@@ -95,7 +95,7 @@ def advised_times(agent: str) -> Mapping[str, float]:
 
 @cache
 def newer_names() -> Mapping[str, str]:
-    """Return old name -> current name, for names that newer releases have replaced."""
+    """Return old name -> current name, for the options that newer releases have renamed."""
     return {name: newer for name, _, newer in (word.partition("=") for word in _tables()["deprecated"].split())}
 
 
@@ -122,7 +122,7 @@ def _installed(agent: str) -> frozenset[str]:
 
 
 def installed_options(one: Primitive) -> frozenset[str]:
-    """Return the names of the parameters of a resource's agent, if this machine has the agent."""
+    """Return the parameters of a resource's agent by its own metadata; empty if this machine lacks the agent."""
     return _installed(":".join(filter(None, (one.standard, one.provider, one.agent))))
 
 
@@ -130,7 +130,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most similar to a misspelt name, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
-    # difflib finds short names with swapped letters dissimilar.
+    # difflib does not find short names with swapped letters similar.
     turned = next((other for other in alike if sorted(other) == sorted(plain)), "")
     return alike.get(turned or nearest_word(plain, alike, _SIMILAR), "")
 

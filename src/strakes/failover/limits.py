@@ -1,4 +1,4 @@
-"""Limits on the size of a configuration, so that a check takes seconds. Real clusters are far smaller."""
+"""Limits on the size of a configuration, so that a check takes seconds. Real configurations are far smaller."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from xml.etree import ElementTree as Xml
 from strakes.base.errors import BadInputError
 from strakes.base.interrupts import ended_after
 
-# Maximum number of resources or nodes, and of constraints between two resources. Rules take quadratic time.
+# Maximum number of resources, of nodes, and of pairs of constrained resources. The rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
-MOST_DEPTH = 100  # Maximum depth of nested elements. At 800, rules exceed Python's default of 1,000 stack frames.
-_MOST_ATTRIBUTES = 256  # Per XML element. crm_simulate takes 0.3 s for 8,192 and 2.4 s for 16,384 (measured).
-# Maximum numbers of resources, constraints and XML elements for simulations. A check may need 40 simulations.
+MOST_DEPTH = 100  # Maximum depth of nested XML elements. Rules need more than Python's 1,000 stack frames at 800.
+_MOST_ATTRIBUTES = 256  # Maximum per XML element. crm_simulate takes 0.3 s for 8,192 attributes, 2.4 s for 16,384.
+# Maximum numbers of resources, constraints and elements of a CIB to simulate. A check may need 40 simulations.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
 # Maximum number of copies in clones and bundles. With three times the number, a simulation takes seconds.
 _MOST_COPIES = 3000
 REPLICAS = ("replicas", "promoted-max", "masters")
-_MOST_S = 8.0  # Maximum processor time of a check in seconds.
-_MOMENT_S = 1.0  # Time limit in seconds for matching one regular expression of the CIB.
+_MOST_S = 8.0  # Maximum processor time of a check.
+_MOMENT_S = 1.0  # Time limit for matching a regular expression of the CIB.
 
 
 def too_much(cib: Xml.Element) -> str:
@@ -53,14 +53,14 @@ def too_many_copies(cib: Xml.Element) -> str:
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Limit the processor time of a ``with`` block in the main thread. Raises BadInputError when it is used up."""
+    """Limit the processor time of a ``with`` block in the main thread. Raises BadInputError at the limit."""
     why = f"reading the files and evaluating the rules takes more than {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether a regular expression matches part of a name. Raises BadInputError for an invalid or slow one."""
+    """Return whether a regular expression matches part of a name. Raises BadInputError if it is invalid or slow."""
     why, remedy = f"there was no result within {_MOMENT_S:g} s", "Name the nodes or resources instead."
     slow = BadInputError("matching a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=remedy)
     try:
@@ -76,7 +76,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > MOST_RESOURCES:
         return f"it has more than {MOST_RESOURCES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # A resource set constrains pairs of its members.
+    # A resource set counts as the pairs of its members.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

@@ -1,6 +1,6 @@
 """Model of a cluster: its services, and its description in cluster.toml or inferred from other files.
 
-Roles follow from resources and constraints, never from names.
+The role of a resource follows from its agent and constraints, never from its name.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Service:
 
     name: str
     members: tuple[Primitive, ...]
-    # Resources such as DRBD, which have copies on several nodes. The copy on the node of the service is promoted.
+    # Resources with copies on several nodes, such as DRBD. On the node of the service, the copy is promoted.
     copies: tuple[Primitive, ...]
     nodes: tuple[str, ...]  # nodes that may run the service
     replicated: tuple[str, ...]
     pools: tuple[str, ...]
     devices: tuple[str, ...]
     addresses: tuple[str, ...]
-    voters: tuple[str, ...] = ()  # hosts of the DRBD resource, if it needs a majority of them
+    voters: tuple[str, ...] = ()  # DRBD hosts, if DRBD needs a majority of them
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
@@ -49,14 +49,14 @@ class Service:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster and its services. ``assumed``: sentences about assumptions that replace missing files."""
+    """The cluster and its services. ``assumed``: sentences, one for each assumption in place of a missing file."""
 
     cluster: Cluster
     services: tuple[Service, ...]
     assumed: tuple[str, ...] = ()
 
     def services_by_target(self) -> dict[str, Service]:
-        """Return target in cluster.toml -> service with the same name, device, pool, mount point or address."""
+        """Return target in cluster.toml -> service with the same name, DRBD resource, pool, mount point or address."""
         found = {}
         for target in self.cluster.targets:
             alike = [one for one in self.services if _is_of(one, target)]
@@ -87,7 +87,7 @@ def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
     listed = dict(zip(map(name_of, nodes_of(setup)), links, strict=True))
     named = cib.members_of_corosync if cib and cib.members_of_corosync else tuple(filter(None, listed))
     if not listed.keys() - {""} and len(listed) < len(links) <= len(named):
-        # If corosync.conf lacks the names of nodes, their order identifies them.
+        # If corosync.conf does not name the nodes, take them in the order of the CIB.
         listed = dict(zip(named, links, strict=False))
     for name in named or dict.fromkeys(host.name for one in setup.drbd for host in one.hosts):
         yield name, listed.get(name, {})
@@ -117,7 +117,7 @@ def _assumed(setup: Setup, services: tuple[Service, ...]) -> Iterator[str]:
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
-    # If there is no other service, each plain clone that mounts a file system is a service.
+    # Without other services, each ordinary clone that mounts a file system counts as a service.
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
     serving = single or [one for one in cib.services if one.clone and one.is_mount]
@@ -133,7 +133,7 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
     for colocation in cib.colocations:
         (near, _), (far, role) = colocation.resources
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
-        # A colocation with a clone allows every node with a copy, unless it names the promoted role.
+        # A colocation with a clone allows every node with a copy, unless the promoted copy is required.
         apart = role != "Promoted" and any(one.clone for one in ends[1])
         if colocation.score == _INFINITY and all(ends) and not apart:
             join(one.id for one in (*ends[0], *ends[1]))
@@ -152,7 +152,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
     if any(cib.is_stacked(one.clone) for one in copies):
-        # Floating DRBD replicates to another cluster; in this one, all nodes use the same disk.
+        # Floating DRBD replicates to another cluster. Within this cluster, all nodes use the same disk.
         replicated = {name: None for name in replicated if name not in drbd or not drbd[name].floating}
     near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
     hosts = [{host.name for host in resource.hosts} for resource in near if resource.hosts]
@@ -227,7 +227,7 @@ def _node(setup: Setup, name: str, links: Mapping[int, str], networks: tuple[Net
     port = bmc.values.get("ipport", "") if bmc else ""
     outlets = [one for one in devices if is_outlet(one)]
     levels = setup.cib.levels_of(name) if setup.cib else []
-    # Assume one power feed per outlet if a fencing level has several outlets.
+    # If a fencing level has several outlets, assume that each is on a power feed of its own.
     together = any(len(set(level) & {one.id for one in outlets}) > 1 for level in levels)
     feeds = [f"{number} of {name}" if together else f"of {name}" for number in range(1, len(outlets) + 1)]
     pdus = tuple(

@@ -1,4 +1,4 @@
-"""Pacemaker's resources, their operations and the constraints between them, with effective values."""
+"""Pacemaker's resources, their operations and the constraints between them, with the values in force."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out for an operation, in seconds.
-# Monitoring agents (first those of networks, then all) -> default name of the node attribute with the result.
+DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out of an operation.
+# Monitoring agent -> default name of the node attribute that it sets. First the agents that monitor networks, then all.
 NETWORK_WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd"}
 WATCHERS = {**NETWORK_WATCHERS, "healthLUSTRE": "lustred", "diskd": "diskd"}
 # Agents whose data are damaged if two nodes run them at the same time.
 _KEEPERS = re.compile(
     "LVM.*|ZFS|zpool|mdraid|Raid1|crypt|SAP.*|oracle|db2.*|sybaseASE|pgsql.*|mysql|mariadb|VirtualDomain|Xen|iSCSI.*"
 )
-# Paths of disks that several nodes have, or that DRBD replicates.
+# Paths of disks that are attached to several nodes or replicated by DRBD.
 _SHARED = re.compile(r"/dev/(drbd.*|mapper/mpath.*|disk/by-id/(scsi|wwn|dm-uuid-mpath)-.*)")
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a resource, with effective values."""
+    """An operation of a resource, with the values in force."""
 
     name: str
     interval_s: float
@@ -39,7 +39,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Primitive:
-    """One resource or fencing device. ``clone``, ``group``: id of the clone or group around it, or empty."""
+    """A resource or fencing device. ``clone``, ``group``: id of the clone or group that contains it, or empty."""
 
     id: str
     standard: str
@@ -75,7 +75,7 @@ class Primitive:
 
     @property
     def keeps_data(self) -> bool:
-        """Return whether data are damaged if two nodes run the resource at the same time."""
+        """Return whether the resource damages data if two nodes run it at the same time."""
         return self.is_drbd or self.uses_disk or bool(_KEEPERS.fullmatch(self.agent))
 
     @property
@@ -90,7 +90,7 @@ class Primitive:
 
     @property
     def uses_disk(self) -> bool:
-        """Return whether the resource mounts a file system or exports a disk."""
+        """Return whether the resource mounts a file system, or exports a disk over the network."""
         return self.is_mount or self.agent == "iSCSILogicalUnit"
 
     @property
@@ -100,7 +100,7 @@ class Primitive:
 
     @property
     def is_on_shared_disk(self) -> bool:
-        """Return whether the resource uses a disk that several nodes have for sure."""
+        """Return whether the path of the resource's disk shows that several nodes share the disk."""
         return self.values.get("fstype", "") not in ("", "auto") and bool(_SHARED.fullmatch(self.device))
 
     @property
@@ -111,14 +111,14 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Location:
-    """A location constraint for some nodes. With a negative score, resources avoid these nodes."""
+    """A location constraint for some nodes. With a negative score, the resources avoid these nodes."""
 
     id: str
     resources: tuple[str, ...]
     nodes: tuple[str, ...]
     score: float
     role: str = ""
-    certain: bool = True  # False if the current time or other values outside the CIB decide
+    certain: bool = True  # False if values outside the CIB decide, such as the time
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Colocation:
 
 @dataclass(frozen=True)
 class Order:
-    """An order: ``then_action`` of the resource ``then`` follows ``first_action`` of the resource ``first``."""
+    """An order constraint: ``then_action`` of resource ``then`` comes after ``first_action`` of resource ``first``."""
 
     id: str
     first: str
@@ -147,7 +147,7 @@ _INFINITY = float("inf")
 
 
 class Ties:
-    """Groups, colocations and orders of one CIB. ``templates``: primitive -> its template. ``tags``: tag -> ids."""
+    """Groups, colocations and orders of a CIB. ``templates``: resource -> its template. ``tags``: tag -> ids."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class Ties:
         self._tags = tags
         self._members: dict[str, list[Primitive]] = defaultdict(list)
         self._groups: dict[str, list[Primitive]] = defaultdict(list)
-        self._place: dict[str, int] = {}  # Id of a primitive -> its position in a group.
+        self._place: dict[str, int] = {}  # Resource id -> position in its group.
         for one in primitives:
             for name in dict.fromkeys((one.id, one.group, one.clone)):
                 self._members[name].append(one)
@@ -183,7 +183,7 @@ class Ties:
         self._after: dict[str, frozenset[str]] = {}
 
     def members(self, identity: str) -> tuple[Primitive, ...]:
-        """Return the primitives of a group, clone, template or tag, or the primitive with this id."""
+        """Return the resources of the group, clone, template or tag with this id, or the resource with this id."""
         found: dict[int, Primitive] = {}
         seen, waiting = {identity}, [identity]
         while waiting:
@@ -197,7 +197,7 @@ class Ties:
         return tuple(found.values())
 
     def tied(self, primitive: Primitive, clone: str) -> bool:
-        """Return whether colocations keep the primitive on the node of the promoted copy."""
+        """Return whether colocations keep a resource on the node where ``clone`` is promoted."""
         waiting, seen = [primitive.id, primitive.group, primitive.clone], {""}
         while waiting:
             name = waiting.pop()
@@ -215,14 +215,14 @@ class Ties:
         return False
 
     def waits_for_promotion(self, primitive: Primitive, clone: str) -> bool:
-        """Return whether orders delay the start of the primitive until the promotion of the clone."""
+        """Return whether orders delay the start of a resource until ``clone`` is promoted."""
         copies = {clone, *(member.id for member in self.members(clone))}
         orders = [order for name in copies for order in self._orders_from[name] if order.first_action == "promote"]
         first = [order.then for order in orders if order.symmetrical]
         return primitive.id in self._reached(first, symmetrical=True)
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Return whether a group or orders delay the start of ``later`` until the start of ``earlier``."""
+        """Return whether a group or orders delay the start of ``later`` until ``earlier`` has started."""
         if earlier.id not in self._after:
             mates = self._groups.get(earlier.group, ())
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()
@@ -247,7 +247,7 @@ class Ties:
                 waiting += [member.id, *(one.id for one in mates[place:last])]
                 if member.group:
                     from_here[member.group] = min(place, last)
-                own |= {member.group, member.clone}  # Order constraints of a group or clone apply to all members.
+                own |= {member.group, member.clone}  # Orders of a group or clone apply to all members.
             for one in own - followed:
                 waiting += [order.then for order in self._orders_from[one] if order.symmetrical or not symmetrical]
             followed |= own

@@ -1,4 +1,4 @@
-"""Readers of pcs commands, and of the output of pcs config."""
+"""Parsers of pcs commands, and of the output of ``pcs config``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ACTIONS = ("start", "stop", "promote", "demote")
 _TOTEM_OF_PCS = "transport: knet\ncrypto_cipher: aes256\ncrypto_hash: sha256\n"
 _ENDS_OF_NODES = ("transport", "totem", "quorum")
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all", "--")
-_POSITIONS = {"group", "before", "after"}  # Options of ``resource create`` with one value.
+_POSITIONS = {"group", "before", "after"}  # Words of ``resource create`` that take a value.
 
 
 def read_pcs_commands(text: str) -> CibBuilder:
@@ -95,12 +95,12 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     group = placed.pop("group", "")
     short = [word[2:] for word in words if word in ("--clone", "--master")]
     words = [word[2:] if word in ("--clone", "--master") else word for word in words]
-    # The word meta may precede the options of a clone: clone meta notify=true.
+    # In "clone meta notify=true", the word meta is optional. Remove it.
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--")] + [""]
     if agent in ("fence_scsi", "fence_mpath") and not any(word.startswith("provides=") for word in rest):
-        rest += ["meta", "provides=unfencing"]  # pcs reads this from the metadata of the agent.
+        rest += ["meta", "provides=unfencing"]  # pcs does so because of the agent's metadata.
     read = read_words(filter(None, rest), _BLOCKS)
     if builder.find(identity) is not None and "$" not in identity:
         builder.undefined.append(f"{identity} is created twice")
@@ -133,7 +133,7 @@ def _add_clone(builder: CibBuilder, name: str, member: str, meta: Mapping[str, s
 
 def _default_monitors(agent: Mapping[str, str]) -> Iterator[dict[str, str]]:
     times = times_of(agent)
-    # Most agents advise a monitor interval of 10 s. Without advice, pcs uses 60 s.
+    # Most agents advise a monitor interval of 10 s. If an agent advises none, pcs uses 60 s.
     monitor = {"interval": "10s"} if times else {"interval": "60s", "description": _ASSUMED}
     if "monitor" in times:
         monitor["timeout"] = f"{times['monitor']:g}s"
@@ -150,7 +150,7 @@ def _ticket(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _bundle(builder: CibBuilder, words: list[str]) -> None:
-    # A bundle without a resource is represented by a clone of a Dummy resource.
+    # A clone of a Dummy resource stands for the containers of a bundle.
     copies = [word.partition("=")[2] for word in words if re.match(r"(promoted-max|masters)=[1-9]", word)]
     meta = [f"promoted-max={copies[0]}", "promotable=true"] if copies else []
     _create(builder, [f"{words[0]}-container", "Dummy", "clone", words[0], *meta])
@@ -221,7 +221,7 @@ def add_order(builder: CibBuilder, words: list[str]) -> None:
     """Add the constraint of ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE``."""
     read = read_words(words, ())
     halves = [half.split() for half in " ".join(read.plain).split(" then ")]
-    # pcs writes "start" for a missing action, whereas Pacemaker repeats the first action.
+    # If the second action is missing, pcs writes "start"; Pacemaker would repeat the first action.
     ends = [(half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "start") for half in halves]
     options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
     for first, then in pairwise(ends):

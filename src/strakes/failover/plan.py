@@ -1,4 +1,4 @@
-"""Make the files of a plan from a description and templates, and write them to disk.
+"""Make the configuration files of a planned cluster from its description and templates, and write them to disk.
 
 The line ``#: SETTING | RISK`` in a template becomes a row of a table in the run-book.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 DESCRIPTION = "cluster.toml"
-# Lustre's recovery time per client in seconds, from one published site (420 s with 2,000 clients).
+# Seconds that Lustre's recovery takes per client. One site published 420 s for 2,000 clients.
 _PUBLISHED_S_PER_CLIENT = 0.21
-_SOFT_S, _HARD_S = 300, 900  # Lustre's default recovery limits (soft, hard) in seconds.
-_STONITH_TIMEOUT_S = 120  # Planned stonith-timeout in seconds.
-# Seconds for which DRBD waits for fencing of its peer. It must exceed stonith-timeout.
+_SOFT_S, _HARD_S = 300, 900  # Lustre's default recovery limits.
+_STONITH_TIMEOUT_S = 120  # stonith-timeout of the plan.
+# Seconds that DRBD waits for the fencing of its peer. They must exceed stonith-timeout.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-_WATCHED = "20000"  # Score of a node whose network works. It must exceed the stickiness of a group.
+_WATCHED = "20000"  # Score of a node with a working network, above the stickiness of a group.
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
 # The shared secret, readable by root alone; RUNBOOK.md says how it is made.
@@ -42,7 +42,7 @@ include "drbd.d/*.res";
 
 @dataclass(frozen=True)
 class Line:
-    """A setting that the run-book explains. ``why``: the risk without the setting."""
+    """A setting that the run-book explains. ``why``: what could happen without the setting."""
 
     text: str
     why: str
@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file of a plan. ``goes_to``: its path on each node, or empty. ``lines``: settings for the run-book."""
+    """A file of a plan. ``goes_to``: its path on each node, or empty. ``lines``: settings that RUNBOOK.md explains."""
 
     path: str
     text: str
@@ -60,7 +60,7 @@ class PlannedFile:
 
 
 def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return all files of a plan except its description, cluster.toml."""
+    """Return all files of a plan except cluster.toml."""
     files = (
         *drbd_files(cluster),
         corosync_file(cluster),
@@ -72,7 +72,7 @@ def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the configuration files of DRBD 8.4 or 9. With shared disks there are none."""
+    """Return the configuration files of DRBD 8.4 or 9. Empty for a cluster with shared disks."""
     replicated = [target for target in cluster.targets if target.replicated]
     if not replicated:
         return ()
@@ -129,7 +129,7 @@ def _recipients(cluster: Cluster) -> dict[str, str]:
 
 
 def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the alert programs. They read the secret URL of a webhook from a separate file."""
+    """Return the alert programs. A separate file holds the URL of a webhook, which is secret."""
     return tuple(
         _rendered("alert.sh", f"/etc/strakes/alert-{kind}", mode=0o755, kind=kind) for kind in _recipients(cluster)
     )
@@ -162,7 +162,7 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
     """Return the soft and the hard limit of Lustre's recovery in seconds."""
-    # The default of the hard limit is twice the published recovery time.
+    # By default, the hard limit is twice the published recovery time.
     needed = math.ceil(2 * _PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
     return round(cluster.file_system.recovery_soft_s) or max(_SOFT_S, hard // 3), hard
@@ -230,9 +230,9 @@ def _environment() -> Environment:
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:
-    """Write a plan and return its cluster and files. Raises BadInputError.
+    """Write the plan for a description. Return the cluster and the files. Raises BadInputError.
 
-    ``replace``: write to a directory that is not empty.
+    ``replace``: also write to a directory that is not empty.
     """
     cluster, text = read_description(description)
     files = (PlannedFile(DESCRIPTION, text), *plan_files(cluster))

@@ -22,17 +22,17 @@ from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed, with_nodes_online
 from strakes.targets.command import CommandTimeout, run
 
-TRANSITIONS = 4  # Maximum number of transitions after an event. In tests, halving or doubling it changes no answer.
-_MOST_S = 20.0  # Time limit in seconds for one simulation.
-_ANY_INTERVAL_MS = 60_000  # The interval of a failed monitor does not matter to Pacemaker.
-_DRBD_SCORE = "drbd-promotion-score-"  # Node attribute that drbd-attr sets where DRBD may promote itself.
+TRANSITIONS = 4  # Maximum number of transitions after an event. In tests, 2 and 8 gave the same results.
+_MOST_S = 20.0  # Time limit of one simulation.
+_ANY_INTERVAL_MS = 60_000  # Pacemaker ignores the interval of a failed monitor.
+_DRBD_SCORE = "drbd-promotion-score-"  # Node attribute of drbd-attr: DRBD may become primary here.
 Watched = frozenset[tuple[str, str, int]]
 _Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs
-_Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, host) -> (guest node there, its container)
+_Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, host) -> (guest node on the host, its container)
 
 
 class PolicyEngine:
-    """Pacemaker's policy engine for one cluster. ``directory``: for its files. ``limit_s``: for all simulations."""
+    """Simulator of one cluster. ``directory``: for temporary files. ``limit_s``: time limit for all simulations."""
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
         if not installed("crm_simulate"):
@@ -52,7 +52,7 @@ class PolicyEngine:
         return self.settled(self.written(self._fresh()), self._granted)
 
     def present(self) -> Snapshot | None:
-        """Simulate one transition from the status in the CIB. Without a status, return None."""
+        """Return the state after one transition from the status in the CIB, or None for a CIB without status."""
         if self._cib.root.find("./status/node_state") is None:
             return None
         return self.settled(self.written(self._cib.readable()), self._granted, most=1)
@@ -63,7 +63,7 @@ class PolicyEngine:
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Simulate up to ``most`` transitions. ``words``: arguments of crm_simulate for the first transition."""
+        """Return the state after up to ``most`` transitions. ``words``: arguments of crm_simulate for the first one."""
         fenced: list[str] = []
         restarted: list[str] = []
         document = Xml.Element("none")
@@ -72,7 +72,7 @@ class PolicyEngine:
             actions = document.findall("./transition/fencing_action")
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
             restarted += [one.get("resource", "") for one in document.iterfind("./actions/*[@action='recover']")]
-            # crm_simulate reports an error if actions wait for each other in a loop.
+            # If actions wait for each other in a circle, crm_simulate reports an error.
             if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
             _forget_dead_guests(document, file)
@@ -96,7 +96,7 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the attributes that agents set on a node: promotion scores except ``stale``, and ``watched``."""
+        """Set node attributes as agents would: promotion scores, except those in ``stale``, and ``watched``."""
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
         if attributes is None:
@@ -122,7 +122,7 @@ class PolicyEngine:
 
     @cached_property
     def _scores(self) -> dict[str, str]:
-        # Agents such as DRBD's set the node attribute master-ID on nodes that may promote the resource.
+        # Agents such as DRBD's set the attribute master-ID of a node where the resource may be promoted.
         promoted = (one for one in self._cib.primitives if self._cib.promotable(one.clone))
         scores = {f"master-{one.id}": one.values.get("drbd_resource", "") for one in promoted}
         known = any(one.agent == "drbd-attr" for one in self._cib.primitives)
@@ -131,7 +131,7 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        attributes = {"#node-unfenced": "1"}  # Time at which a device with provides=unfencing admitted the node.
+        attributes = {"#node-unfenced": "1"}  # A device with provides=unfencing has admitted the node.
         for one in self._cib.primitives:
             if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())
@@ -156,7 +156,7 @@ class PolicyEngine:
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
         except Xml.ParseError:
             document = None
-        # crm_simulate writes no graph if it refuses the CIB.
+        # Without a graph, crm_simulate has refused the CIB.
         if not graph.exists() or not out.exists() or document is None:
             crashed = done.status < 0 or "assert" in done.stderr.lower()
             what = f"Pacemaker's policy engine {'crashes' if crashed else 'refuses the configuration'}"
@@ -179,7 +179,7 @@ def plain_id(identity: str) -> str:
 
 
 def _forget_dead_guests(document: Xml.Element, file: Path) -> None:
-    # Pacemaker erases the history of a guest node that has lost its host, and crm_simulate keeps it.
+    # Unlike Pacemaker, crm_simulate keeps the history of a guest node whose host is lost. Erase it.
     guests = document.iterfind("./revised_cluster_status/nodes/node[@id_as_resource][@online='false']")
     if dead := {guest.get("name") for guest in guests}:
         tree = Xml.parse(file)
@@ -192,7 +192,7 @@ def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
     places, guests = _Places(), _Guests()
     nodes = document.findall("./revised_cluster_status/nodes/node")
     gone = {node.get("name") for node in nodes if node.get("online") != "true" or node.get("unclean") == "true"}
-    # Guest nodes are containers that run on other nodes.
+    # A guest node runs in a container on another node.
     containers = {node.get("name", ""): node.get("id_as_resource", "") for node in nodes}
     for resource in document.iterfind("./revised_cluster_status//resource"):
         name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))
@@ -212,7 +212,7 @@ _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return simulated states, or None if the CIB cannot be simulated. Raises CommandTimeout for a slow first start."""
+    """Return simulated states, or None if the CIB cannot be simulated. Raises CommandTimeout if the first is slow."""
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
@@ -242,7 +242,7 @@ def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, str]) -> frozenset[str]:
-    """Return the managed resources that run neither after a fresh start nor with the status in the CIB."""
+    """Return the managed resources that run neither after a start of the cluster nor in the status of the CIB."""
     idle = {name for name in roles if not steady.nodes_of(name, roles[name]) and name not in steady.unmanaged}
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name, roles[name]))
@@ -250,7 +250,7 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, s
 
 @dataclass(frozen=True)
 class Event:
-    """An event to simulate. ``stale`` and ``diskless`` are (target, node) pairs. Other pairs are (resource, node)."""
+    """Failures to simulate together. Pairs are (resource, node), or in ``stale`` and ``diskless`` (target, node)."""
 
     dead: frozenset[str] = frozenset()
     monitors: frozenset[tuple[str, str]] = frozenset()
@@ -263,7 +263,7 @@ class Event:
 
 
 class FailureEngine:
-    """Simulates failures with Pacemaker's policy engine. ``services``: target -> service."""
+    """Predicts the effect of failures with Pacemaker's policy engine. ``services``: target -> service."""
 
     def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path, limit_s: float) -> None:
         self._engine, self._cib = PolicyEngine(setup, directory, limit_s), setup.pacemaker
@@ -278,7 +278,7 @@ class FailureEngine:
         states = {one.get("uname"): one.get("crmd") for one in self._cib.root.iterfind("./status/node_state")}
         up = all(states.get(name) not in (None, "", "0", "offline") for name in self._cib.members_of_corosync)
         if present is not None and (known > fresh or (up and known == fresh)):
-            # The status in the CIB contains transient attributes, without which some services do not run.
+            # Some services run only with the transient attributes that the status in the CIB contains.
             started = present
         root = self._prepared(started.file, Event(watched=watched), {})
         state = self._with_services(self._engine.settled(self._engine.written(root), []))
@@ -291,7 +291,7 @@ class FailureEngine:
         return state
 
     def after(self, state: Snapshot, event: Event) -> Snapshot:
-        """Return the cluster after an event."""
+        """Return the state of the cluster after an event."""
         if (state.file, event) not in self._known:
             found = self._transitions(state, event, fencing=True)
             surviving = event.unfenceable & set(found.fenced)
@@ -299,7 +299,7 @@ class FailureEngine:
         return self._known[state.file, event]
 
     def _unfenced(self, state: Snapshot, event: Event, surviving: frozenset[str]) -> Snapshot:
-        # crm_simulate assumes that fencing succeeds, so failed fencing is simulated without fencing devices.
+        # In crm_simulate fencing always succeeds. To simulate failed fencing, remove the fencing devices.
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
         hit = {name for name, own in self._services.items() if failed & {one.id for one in own.parts}}
@@ -312,7 +312,7 @@ class FailureEngine:
         root = self._prepared(state.file, event, state.served)
         lost = [one for one in self._cib.primitives if one.standard == "stonith" and not fencing]
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
-        # A CIB must not contain an empty clone or group.
+        # Keep devices in groups and clones with services: an empty group is invalid.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):
@@ -325,7 +325,7 @@ class FailureEngine:
             guest, container = state.guests.get((primitive, node), (node, ""))
             failure = failed_monitor(failing, guest, "Promoted")
             if container and (primitive, node) in event.stops:
-                # Instead of powering off a host, Pacemaker restarts the container.
+                # If a stop fails on a guest node, Pacemaker restarts the container and fences no host.
                 failure = f"{container}_monitor_{_ANY_INTERVAL_MS}@{node}=1"
             words += ["--op-inject", failure]
         for primitive, node in sorted(event.stops - state.guests.keys()):
@@ -338,7 +338,7 @@ class FailureEngine:
     def _prepared(self, file: Path, event: Event, served: Mapping[str, str]) -> Xml.Element:
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
-        # Without another change, crm_simulate ignores its option --quorum.
+        # Not by the option --quorum, which crm_simulate ignores unless something else changes.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")

@@ -101,7 +101,7 @@ class ClientsHang(MeasurementError):
 
 
 class DrillInterrupted(KeyboardInterrupt):
-    """The user interrupted a drill. ``not_undone``: why the fault is not undone, or "". ``hang``: clients hang."""
+    """The user interrupted a drill. ``not_undone``: why the fault is not undone. ``hang``: whether clients hang."""
 
     def __init__(self, not_undone: str, *, hang: bool) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ _LOOK_EVERY_S = 0.5
 
 
 def targets_in(mounts: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each Lustre target in /proc/mounts, and the fields of its line. FUSE mounts may lie."""
+    """Yield the name of each Lustre target in /proc/mounts, and the fields of its line. Skips FUSE mounts."""
     for fields in (line.split(" ") for line in mounts.split("\n")):
         for option in fields[3].split(",") if fields[2:3] in (["lustre"], ["lustre_tgt"]) else ():
             if option.startswith("svname="):

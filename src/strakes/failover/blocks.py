@@ -127,11 +127,11 @@ def rewritten_drbd(text: str) -> str:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
             if before == "shared-secret":
-                words.append(re.sub(r"[^\";]", "x", token))  # Keep the length: drbdadm checks it.
+                words.append(re.sub(r"[^\";]", "x", token))  # drbdadm checks the length of secrets.
             elif quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):
-                words.append("no")  # With yes, drbdadm reports to LINBIT.
+                words.append("no")  # drbdadm reports to LINBIT if usage-count is yes.
             else:
                 words.append(re.sub(r"[^\w.:/@%+\[\]{};-]", "?", token, flags=re.ASCII))
             before = token

@@ -271,7 +271,7 @@ class Cib:
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
         ]
-        known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}  # Pacemaker ignores upper case.
+        known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}  # Pacemaker ignores case in names.
         return tuple(dict.fromkeys(known.get(name.lower(), name) for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:

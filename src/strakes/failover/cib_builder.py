@@ -56,7 +56,7 @@ class CibBuilder:
 
     def __init__(self) -> None:
         self.nodes_assumed = False
-        self.undefined: list[str] = []  # texts about what is not defined
+        self.undefined: list[str] = []  # problems of the statements, in words
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )

@@ -27,7 +27,7 @@ class Network:
 
     name: str
     subnet: str
-    switch: str = ""  # empty: direct cable
+    switch: str = ""  # name of the switch; empty for a direct cable
     heartbeat: bool = False
     replication: bool = False
     stands_in_for: str = ""
@@ -94,7 +94,7 @@ class ServedTarget:
     role: str = ""
     index: int = 0
     file_system: str = "ext4"
-    address: str = ""  # ADDRESS/BITS; moves with the service
+    address: str = ""  # IP address that moves with the service: ADDRESS/BITS
     units: tuple[str, ...] = ()
     clients: str = ""
     voters: tuple[str, ...] = ()  # DRBD writes only while a majority of these hosts is connected
@@ -130,7 +130,7 @@ class FileSystem:
     clients: int = 0
     lnet: str = ""
     lnet_network: str = ""
-    recovery_soft_s: float = 0.0  # 0: calculated from the number of clients
+    recovery_soft_s: float = 0.0  # limit of Lustre's recovery; 0: calculated from the number of clients
     recovery_hard_s: float = 0.0
     watch: tuple[str, ...] = ()  # services prefer the node that reaches more of these addresses
     mgs: tuple[str, ...] = ()

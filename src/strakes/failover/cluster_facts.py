@@ -23,7 +23,7 @@ _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failure
 def cluster(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of the cluster, including derived ones such as the number of nodes."""
     cib = setup.pacemaker
-    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Only a running Pacemaker sets it.
+    unknown = "statements" in setup.parts and "have-watchdog" not in cib.properties  # Pacemaker sets have-watchdog.
     deduced: Table = {
         "number of nodes": str(len(setup.members)),
         "keeps data": yes(setup.keeps_data),
@@ -148,7 +148,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     names = {one.name for one in setup.drbd}
     for one in setup.drbd:
         program = (one.option("handlers", "fence-peer") or one.option("handlers", "outdate-peer")).split()[:1]
-        away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # of another site
+        away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # hosts of other sites
         copies = [each for each in setup.services if each.is_drbd and each.values.get("drbd_resource") == one.name]
         deduced: Table = {
             "is managed": yes(copies and not away and not one.floating),

@@ -100,7 +100,7 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--")] + [""]
     if agent in ("fence_scsi", "fence_mpath") and not any(word.startswith("provides=") for word in rest):
-        rest += ["meta", "provides=unfencing"]  # pcs does so because of the agent's metadata.
+        rest += ["meta", "provides=unfencing"]  # pcs adds provides=unfencing if the agent's metadata has it.
     read = read_words(filter(None, rest), _BLOCKS)
     if builder.find(identity) is not None and "$" not in identity:
         builder.undefined.append(f"{identity} is created twice")

@@ -1,4 +1,4 @@
-"""Hardware of a cluster, its links and fencing devices, and the settings for a lost heartbeat."""
+"""Model for simulated failures: hardware, links and fencing devices, and settings for a lost heartbeat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Cut:
-    """The effect of a fencing device. Kind ``lost``: unknown address. Kind ``surely``: the device never fails."""
+    """What a fencing device cuts off. Kind ``lost``: its address is unknown. Kind ``surely``: it never fails."""
 
     device: str
     kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
@@ -28,15 +28,15 @@ class Cut:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Heartbeat links and fencing devices. ``links``: names of networks whose links connect all nodes."""
+    """Heartbeat links and fencing devices. ``links``: names of the networks that carry a link between all nodes."""
 
     links: tuple[str, ...]
     quorum_host: str
-    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]  # node -> fencing levels, each with all its devices
+    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]  # node -> fencing levels; a level is a group of devices
 
     @classmethod
     def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
-        """Return the links and devices in the configuration files, not those in cluster.toml."""
+        """Return the links and devices that the configuration files contain, even if cluster.toml describes others."""
         host = setup.corosync.one("quorum").one("device").one("net").get("host")
         levels = {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes}
         return cls(tuple(_links(setup, cluster)), host, levels)
@@ -57,7 +57,7 @@ def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
 
 
 def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
-    # fence_kdump succeeds only for a node that dumps its memory.
+    # Ignore fence_kdump: it succeeds only for a node that is dumping its memory.
     useful = (device for device in fencing.devices_for(setup.pacemaker, node) if device.agent != "fence_kdump")
     devices = {device.id: device for device in useful}
     cuts = {name: _cut(cluster, device, node) for name, device in devices.items()}
@@ -79,7 +79,7 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
         return Cut(device.id, "bmc", owners[0]) if owners else Cut(device.id, "lost")
     if fencing.is_outlet(device):
         plugs = [(one.name, pdu) for one in cluster.nodes for pdu in one.pdus if pdu.address == address]
-        # Pacemaker passes the name of the node if the device names no outlet.
+        # If the device names no outlet, Pacemaker passes the node's name as outlet.
         wanted = fencing.plug_of(device, node) or node
         cut = [(name, pdu.feed) for name, pdu in plugs if (pdu.outlet or name) == wanted]
         return Cut(device.id, "outlet", *cut[0]) if cut else Cut(device.id, "lost")
@@ -88,7 +88,7 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail, such as a node. ``target``: the target on a disk, or the network of a network card."""
+    """A part that can fail, such as a node. ``target``: target that a disk holds, or network of a network card."""
 
     kind: str
     name: str
@@ -101,7 +101,7 @@ class RoomPart:
 
     @property
     def order(self) -> int:
-        """Return the order of a component in a pair of failures. The component with the lower number fails first."""
+        """Return a number that orders the failures of a pair: the part with the lower number fails first."""
         return list(read_table("options/failures")).index(self.kind)
 
 
@@ -140,7 +140,7 @@ def _in_use(cluster: Cluster, node: Node) -> list[Network]:
 
 @dataclass(frozen=True)
 class ReportedPowerOff:
-    """A power-off that fencing devices report as successful. ``dead``: nodes that really lose power."""
+    """A power-off that fencing devices report as successful. ``dead``: nodes that really lose power; perhaps none."""
 
     device: str
     dead: frozenset[str]
@@ -168,11 +168,11 @@ class Room:
         return not self.is_broken("network", name) and not (switch and self.is_broken("switch", switch))
 
     def on_network(self, node: str, name: str) -> bool:
-        """Return whether a node is connected to a network: the network and the node's card work."""
+        """Return whether a node is on a network: the network works, and so does the card of the node."""
         return self.network_works(name) and not self.is_broken("card", node, name)
 
     def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
-        """Return the partitions, the largest first. Heartbeat links connect the nodes of a partition."""
+        """Return the partitions, the largest first. Working heartbeat links join the nodes of a partition."""
         left = [node.name for node in nodes]
         islands: list[frozenset[str]] = []
         while left:
@@ -189,13 +189,13 @@ class Room:
         return sorted(islands, key=len, reverse=True)
 
     def replicates(self, one: str, other: str) -> bool:
-        """Return whether a network for DRBD connects two nodes. Our plans let DRBD 9 also use heartbeat networks."""
+        """Return whether DRBD can replicate between two nodes. In our plans, DRBD 9 also uses heartbeat networks."""
         also = bool(self.cluster.name) and self.cluster.drbd == "9"
         paths = [path.name for path in self.cluster.networks if path.replication or (also and path.heartbeat)]
         return any(self.on_network(one, path) and self.on_network(other, path) for path in paths)
 
     def reaches_quorum_host(self, node: str) -> bool:
-        """Return whether a node reaches the quorum device. A device outside all networks is always reached."""
+        """Return whether a node reaches the quorum device. It always does if no network holds the device."""
         host = self.wiring.quorum_host
         on = self._networks_of(host)
         return bool(host) and (not on or any(self.on_network(node, name) for name in on))
@@ -206,7 +206,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address. Addresses outside all networks belong to clients."""
+        """Return whether a node reaches an address. An address in no network is reached over the network of clients."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -214,7 +214,7 @@ class Room:
         return [network.name for network in self.cluster.networks if network.holds(address)]
 
     def powered(self, node: Node) -> bool:
-        """Return whether the node gets power from a feed."""
+        """Return whether the node has power from at least one feed."""
         return not self.is_broken("supply", node.name) and any(
             not self.is_broken("feed", feed) for feed in node.power_feeds
         )
@@ -224,7 +224,7 @@ class Room:
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return the effect of the node's first fencing level that reports success. If all levels fail, return None."""
+        """Return the effect of fencing a node by its first level that reports success, or None if all levels fail."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
@@ -254,15 +254,15 @@ class Policies:
 
     fencing: bool
     two_node: bool
-    device: bool  # whether a quorum device votes
+    device: bool  # whether there is a quorum device, which has a vote
     breaks_ties: bool
-    first: str  # node whose partition wins a tie of votes
+    first: str  # if votes are equal, the partition with this node wins
     frozen_without_peer: bool
     frozen_s: float
     delays_s: dict[str, tuple[float, float]]
-    by_priority: bool  # whether priorities decide a fencing race
+    by_priority: bool  # whether the priority of services decides a fencing race
     waits_for_all: bool
-    names: tuple[str, ...]  # nodes with a vote
+    names: tuple[str, ...]  # of nodes that have a vote
     watchers: tuple[Primitive, ...]
 
     @classmethod
@@ -286,7 +286,7 @@ class Policies:
             frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=fencing.delays_of(setup),
             by_priority=fencing.decides_by_priority(setup),
-            # A Heartbeat node waits for the time initdead, and then starts even if it is alone.
+            # A Heartbeat node starts even if it is alone, after the time initdead.
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
             and cib.properties.get("no-quorum-policy") != "ignore"
             and not setup.is_heartbeat,
@@ -298,7 +298,7 @@ class Policies:
         """Return whether the partition ``island`` has quorum among all partitions ``islands``."""
         if self.two_node:
             return True
-        # In a tie, the quorum device votes for the partition with its tie-breaker node.
+        # Of partitions with equally many nodes, the quorum device chooses the one with its tie-breaker node.
         seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
         largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
         votes = len(island) + (self.device and largest == island)
@@ -308,7 +308,7 @@ class Policies:
         return self.breaks_ties and votes * 2 == everybody and self.first in island
 
     def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
-        """Return (attribute, node, value) for each node attribute that network monitoring sets."""
+        """Return (attribute, node, value) of all node attributes that the agents for network monitoring set."""
         return frozenset(
             (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
             for watcher in self.watchers
@@ -343,21 +343,21 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 
 @dataclass(frozen=True)
 class World:
-    """The state of hardware and cluster after some failures. ``stale``: (target, node) of outdated copies."""
+    """The state of hardware and cluster after failures. ``stale``: (target, node) pairs of outdated copies."""
 
     room: Room
     state: Snapshot
     off: frozenset[str] = frozenset()
     stale: frozenset[tuple[str, str]] = frozenset()
-    stuck: bool = False  # services move only after a person acts
-    apart: bool = False  # live nodes do not reach each other
-    frozen: bool = False  # DRBD has suspended all writes, or the lock manager grants no locks
-    paused: bool = False  # DRBD suspends writes until its fence-peer handler times out
+    stuck: bool = False  # services stay where they are until a person acts
+    apart: bool = False  # some live nodes cannot reach each other
+    frozen: bool = False  # writes hang: DRBD has suspended them, or locks are not granted
+    paused: bool = False  # writes wait until DRBD's fence-peer handler times out
     quorum: bool = True
 
     @property
     def places(self) -> dict[str, str]:
-        """Return target -> node that serves an up-to-date copy of it, or an empty text."""
+        """Return target -> node that serves it from an up-to-date copy, or an empty text."""
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
@@ -383,7 +383,7 @@ class World:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Return the targets on nodes that clients do not reach."""
+        """Return the targets that are served, but on nodes that clients do not reach."""
         return tuple(
             target for target, place in self.places.items() if place and not self.room.reached_by_clients(place)
         )
@@ -391,7 +391,7 @@ class World:
 
 @dataclass(frozen=True)
 class Step:
-    """The effects of one failure. ``said``: explanations. ``wait``: bounds of the waiting time of clients."""
+    """The effects of one failure. ``said``: explanations. ``wait``: bounds of how long clients wait."""
 
     fenced: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -402,7 +402,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """The effect of one or two failures. ``modelled``: the prediction also needed the hardware model."""
+    """The predicted effect of one or two failures. ``modelled``: the prediction used the hardware model."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending

@@ -1,4 +1,4 @@
-"""Rehearse all single failures and all pairs of failures."""
+"""Predict the effect of every single failure and of every pair of failures, by simulation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from strakes.targets.command import CommandTimeout
 
 
 class Story:
-    """Rehearses failures in one cluster."""
+    """Predicts the effect of failures in one cluster."""
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
         model = model_of(setup)
@@ -54,7 +54,7 @@ class Story:
         left |= dict.fromkeys(idle, "it does not work completely even without a failure")
         self.services = {name: own for name, own in self.services.items() if name not in left}
         self.failing = tuple(one.id for own in self.services.values() for one in own.parts)
-        # The connection to a remote node serves no client. Its failure is the failure of the remote node.
+        # A remote connection is a resource, but serves no client. If it fails, the remote node has failed.
         self.remote = {one.id for one in setup.services if one.agent == "remote"}
         links = {name for name, own in self.services.items() if self.remote.issuperset(one.id for one in own.parts)}
         targets = tuple(one for one in self.cluster.targets if one.name not in left.keys() | links)
@@ -63,7 +63,7 @@ class Story:
         self.assumed = (*model.assumed, *(f"{name} is left out: {why}" for name, why in left.items()))
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
-        """Return the result of failures in a row. The cluster reacts before the next failure."""
+        """Return the effect of successive failures. The cluster reacts to each before the next one happens."""
         ordered = tuple(sorted(failures, key=lambda part: part.order))
         world, steps = self.first, list[Step]()
         for part in ordered:
@@ -88,9 +88,9 @@ class Story:
         )
 
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Apply a further failure and the cluster's reaction. Return the new state and the effects."""
+        """Simulate one more failure and the cluster's reaction. Return the new state and the effects."""
         world, step = self._failed(world, part)
-        places = world.places  # A copy becomes outdated if its node is off while the partner writes.
+        places = world.places  # The copy of a node that is off becomes outdated.
         alone = {
             (target.name, other)
             for target in world.room.cluster.targets
@@ -180,7 +180,7 @@ class Story:
             said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
             gone = replace(state, served=_without(state.served, hit), fenced=tuple(sorted(hit)))
             return replace(world, state=gone, off=world.off | hit, stuck=True), Step(gone.fenced, tuple(said))
-        # The lock manager of GFS2 and OCFS2 grants no lock until the dead node is known to be off.
+        # GFS2 and OCFS2 get no locks until the cluster knows that the dead node is off.
         locked = self.policies.fencing and self.setup.mounts_on_both_nodes
         paused = self.policies.fencing and not sure and self._waits_for_peer(world, names)
         if paused:
@@ -277,7 +277,7 @@ class Story:
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
         world = replace(world, state=state, off=world.off | names, quorum=True)
         moved = [name for name, place in world.places.items() if place != before[name]]
-        # DRBD with fencing resource-and-stonith suspends writes until its peer is known to be off.
+        # With fencing resource-and-stonith, DRBD suspends writes until the cluster knows that its peer is off.
         frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
         wait = NO_WAIT
         if moved or frozen:
@@ -305,7 +305,7 @@ class Story:
 
     def _weight(self, node: str, world: World) -> float:
         here = [own for name, own in self.services.items() if world.state.served.get(name) == node]
-        # A promoted copy with a priority adds 1 to the weight of its node.
+        # Whatever its priority, a promoted copy adds 1 to the weight of its node in a fencing race.
         rows = [(score(part.meta.get("priority", "0")), part in own.copies) for own in here for part in own.parts]
         return sum(float(priority != 0) if copied else priority for priority, copied in rows)
 
@@ -375,7 +375,7 @@ class Story:
         wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.start([target], stop=True)
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
-        off = world.off | {*state.fenced} - self.remote  # A remote node comes back with its connection.
+        off = world.off | {*state.fenced} - self.remote  # A remote node recovers with its connection.
         return replace(world, state=state, off=off, stuck=world.stuck or bool(unclean)), Step(
             state.fenced, said, restarted=bool(state.restarted) and {*state.fenced} <= self.remote, wait=wait
         )
@@ -399,7 +399,7 @@ class Story:
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
-        panics = target.pool and self.cluster.name  # A plan sets failmode=panic.
+        panics = target.pool and self.cluster.name  # In our plans, failmode is panic.
         told = "its node panics (failmode of the pool)" if panics else "the monitor of the mount must detect this"
         world, step = self._service(world, self.services[part.target].members[0].id, stops=False)
         return world, replace(step, said=(told, *step.said))
@@ -420,7 +420,7 @@ class Story:
 
 
 def ending(first: World, last: World, steps: list[Step]) -> Ending:
-    """Return the worst effect of the failures on clients."""
+    """Return the worst effect that the failures have on clients."""
     before, after = first.places, last.places
     endings: list[Ending] = ["nothing"]
     if last.unreachable:
@@ -442,14 +442,14 @@ def _without(places: dict[str, str], nodes: set[str]) -> dict[str, str]:
     return {name: "" if place in nodes else place for name, place in places.items()}
 
 
-# Time limits in seconds for all simulations, without and with pairs of failures.
+# Time limits for all simulations: for single failures only, and with pairs of failures.
 _MOST_S, _MOST_OF_PAIRS_S = 45.0, 1800.0
 _NOTHING = "no resource can move: there are only clones, stopped resources, network monitors and fencing devices"
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The results of all failures. ``assumed``: assumptions. ``nothing``: reason for an empty result."""
+    """The predicted effects of all failures. ``assumed``: assumptions. ``nothing``: why the result is empty, or ""."""
 
     where: str
     singles: tuple[Scene, ...]
@@ -459,7 +459,7 @@ class Rehearsal:
 
 
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
-    """Return the results of every single failure, and with ``doubles`` of every pair. Raises BadInputError."""
+    """Return the effects of every single failure, and with ``doubles`` of every pair. Raises BadInputError."""
     if setup.cib is None:
         remedy = "Give the cluster's CIB (cibadmin --query > pacemaker/cib.xml), or the crm or pcs commands."
         raise BadInputError("no Pacemaker configuration", where=setup.where, remedy=remedy)
@@ -480,7 +480,7 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         ]
         parts = (*parts, *(RoomPart("cold", node.name) for node in story.cluster.nodes))
         wanted, scenes = [*((part,) for part in parts), *pairs], dict[tuple[RoomPart, ...], Scene]()
-        # Simulate the most frequent failures first, because the time may end before the others.
+        # Simulate the most frequent failures first, because the time limit may end the simulations.
         for failures in sorted(wanted, key=lambda one: (len(one), one[0].kind not in ("node", *alike), one[0].kind)):
             with suppress(CommandTimeout):
                 scenes[failures] = story.play(failures)
@@ -495,7 +495,7 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
 
 
 def document(rehearsal: Rehearsal) -> str:
-    """Return the results of a rehearsal as JSON."""
+    """Return the predicted effects of failures as JSON."""
 
     def row(scene: Scene) -> dict[str, object]:
         return {

@@ -1,4 +1,4 @@
-"""Properties of services, fencing devices, operations, clones and groups for the rules."""
+"""Properties that rules check: of services, fencing devices, operations, clones and groups."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _CARD_FILE = re.compile(
 )
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
-# Fencing agents that need no pcmk_host_list, because one device fences every node.
+# Fencing agents whose one device fences every node, so that it needs no pcmk_host_list.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 SBD = ("external/sbd", "fence_sbd")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
-# File systems that only one node may mount at a time. Without a type, it is usually one of these.
+# Types of file systems that only one node may mount at a time. "": no type given, so probably one of these.
 _LOCAL = ("", "auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "ldiskfs", "lustre", "zfs", "jfs", "reiserfs", "f2fs")
 
 
 def needs_one_node(one: Primitive) -> bool:
-    """Return whether a resource mounts a file system, or imports a ZFS pool, that only one node may use at a time."""
+    """Return whether only one node at a time may run a resource: it mounts a local file system or imports a pool."""
     remote = re.match(r"[^/]+:", one.device) or re.search(r"bind|\bro\b", one.values.get("options", ""))
-    # With force_clones, each node has a disk of its own with this name.
+    # With force_clones, the disk is local, and each node has one with this name.
     own = is_true(one.values.get("force_clones", "false")) and not one.is_on_shared_disk
     return (one.is_mount and one.values.get("fstype", "") in _LOCAL and not remote and not own) or one.agent == "ZFS"
 
@@ -106,9 +106,9 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
 
 
 def operations(setup: Setup) -> Iterator[Thing]:
-    """Yield each operation twice: with effective values, and as written in the CIB."""
+    """Yield each operation twice: with the values in force, and as written in the CIB."""
     for one in setup.pacemaker.primitives:
-        # pcs adds monitors for roles to each resource that can be promoted. Without a clone, Pacemaker ignores them.
+        # pcs adds monitors for roles to every promotable agent. If the resource is not cloned, Pacemaker ignores them.
         ignored = not one.clone and any(each.repeats and not each.role for each in one.operations)
         for each in one.operations:
             effective = {
@@ -134,7 +134,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 def clones(setup: Setup) -> Iterator[Thing]:
     """Yield the meta attributes of each clone, and properties of its members."""
     cib = setup.pacemaker
-    own = {*setup.node_names}  # Hosts at another site are not nodes.
+    own = {*setup.node_names}  # A DRBD host at another site is no node.
     hosts = {r.name: str(len({one.name for one in r.hosts} & own) or len(r.hosts) or "") for r in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():
@@ -144,7 +144,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
             "is stacked": yes(cib.is_stacked(name)),
-            # For a bundle, the container element has the number of promoted copies.
+            # A bundle has this number in its container element.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
@@ -164,7 +164,7 @@ def groups(setup: Setup) -> Iterator[Thing]:
         pairs = group.iterfind("./meta_attributes/nvpair")
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
         members = setup.pacemaker.groups.get(group.get("id", ""), ())
-        # In guides for SAP, the address starts before the mount.
+        # SAP guides start the address before the mount, so do not report this.
         sap = any(one.agent.startswith("SAP") for one in members)
         early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount and not sap]
         deduced: Table = {
@@ -259,12 +259,12 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
 def _strangers(setup: Setup, one: Primitive) -> Iterator[str]:
     known, text = {*setup.pacemaker.nodes, *setup.pacemaker.remote_nodes}, one.values.get("node_list", "")
     if one.agent == "galera" and (address := one.values.get("wsrep_cluster_address", "")):
-        # The galera agent looks up each HOST:PORT among the names of nodes or in cluster_host_map.
+        # For galera, each HOST must be a node or occur in cluster_host_map.
         pairs = re.findall(r"([^;:\s]+):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
         known, text = {name for _, name in pairs} or known, re.sub(r"\?.*|^gcomm://", "", address)
         yield from [f"{address} has no gcomm://"] if not address.startswith("gcomm://") else ()
     names = [name for name in re.split(r"[\s,;]+", text) if name and not re.search("[$<]", name)]
-    # If corosync.conf has only addresses, the names of the nodes are unknown.
+    # corosync.conf may have addresses in place of the names of nodes.
     if not all(map(is_address, known)):
         strange = (one for one in names if one not in known and not (setup.nodes_assumed and re.search("[.:]", one)))
         yield from (f"{one} is no node" for one in strange)

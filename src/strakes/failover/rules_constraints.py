@@ -1,4 +1,4 @@
-"""Rules about constraints, and properties of constraints and preferred nodes for other rules."""
+"""Rules about constraints, and properties of constraints and of preferred nodes that other rules check."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has no colocation"
 
 
-# Ends of expressions such as "pingd gt 0", which are true on nodes that reach the network.
+# Operator and value of expressions such as "pingd gt 0", which are true on nodes that reach the network.
 _REACHED = {("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0")}
 _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 
 
 def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
-    """Yield (resource, score) for each location rule about a node attribute that an agent sets at run time."""
+    """Yield (resource, score) for each location rule that tests a node attribute set by an agent at run time."""
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
     opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
@@ -107,7 +107,7 @@ def _reversed(cib: Cib, one: Order, *, against: bool) -> Iterator[str]:
     ends = [[part.values for part in parts] for parts in (first, then)]
     names = [[values["InstanceName"] for values in end if "InstanceName" in values] for end in ends]
     replicates = [any("_ERS" in name for name in end) for end in names]
-    # With a second order "start ASCS then stop ERS", the ERS stops last.
+    # A second order "start ASCS then stop ERS" keeps the ERS running long enough.
     stops = ((each.first, each.then, each.then_action) == (one.first, one.then, "stop") for each in cib.orders)
     if names[0] and replicates == [False, True] and one.then_action == "start" and not any(stops):
         yield f"starts {one.then} after {one.first}, which can take over its locks only while {one.then} still runs"
@@ -145,7 +145,7 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         yield Thing(f"cib: {tie.id}", facts(deduced))
 
 
-# Services of the kernel, which must run before a service on the same node starts.
+# Services of the kernel, such as an NFS server. They must start before other services on the node.
 _OF_KERNEL = re.compile("kernel|nfsserver|nfs-(kernel-)?server|iscsi|controld|lvmlockd")
 
 
@@ -154,7 +154,7 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
     copies = [] if tie.resources[1][1] == "Promoted" else [one for one in other if not _OF_KERNEL.search(one.agent)]
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
-    asked = cib.orders if any(part.clone for part in other) else ()  # An order after a clone may have kind=Optional.
+    asked = cib.orders if any(part.clone for part in other) else ()  # After a clone, an optional order suffices.
     ordered = any({o.first, o.then} == {near, far} for o in asked) or any(cib.ties.starts_after(*two) for two in pairs)
     if single and tie.score == _INFINITY and not ordered:
         moved = f", so that failures of {near} move {far}" if tie.resources[1][1] == "Promoted" else ""
@@ -166,7 +166,7 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
-    """Yield each ticket in ticket constraints, with its settings in booth's configuration file."""
+    """Yield each ticket that ticket constraints name, with its settings in booth's configuration."""
     files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
     known: dict[str, list[tuple[str, str]]] = {}
     for text in files:
@@ -193,7 +193,7 @@ def _stickiness(cib: Cib, members: Iterable[Primitive]) -> float:
 
 
 def homes(setup: Setup) -> Iterator[Thing]:
-    """Yield the stickiness of each group or single resource, and the highest score of its location constraints."""
+    """Yield the stickiness of each group or other resource, and the highest score of its location constraints."""
     cib = setup.pacemaker
     for name in dict.fromkeys(one.group or one.clone or one.id for one in cib.services):
         members = cib.ties.members(name)

@@ -11,12 +11,12 @@ from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
-_LEAST_DELAY_S = 3.0  # Minimum difference of two fencing delays, in seconds, that decides a fencing race.
-_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with unique machine ids.
+_LEAST_DELAY_S = 3.0  # Minimum difference of two fencing delays that decides a fencing race.
+_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with global machine ids.
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
-    """Find nodes without a power outlet, outlets of several nodes, and outlets named like another node."""
+    """Find nodes without a power outlet, outlets of several nodes, and outlets with the name of another node."""
     for device in setup.pacemaker.devices:
         plugs = {node: power.plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]
@@ -47,13 +47,13 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
                 local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
                 rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
-        # A text that is neither an address nor begins with an agent may be a placeholder.
+        # If the text begins with neither an address nor an agent, it may be a placeholder.
         sure = is_address(key.partition(" ")[0]) or key.startswith("fence_")
         yield graded(sure, f"cib: {first} and {node} have the same BMC, outlet or machine: {key}")
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find clusters of two nodes that may fence each other at the same moment, because their delays hardly differ."""
+    """Find clusters of two nodes that may fence each other at the same time, because the delays hardly differ."""
     delays = {node: least_s for node, (least_s, most_s) in power.delays_of(setup).items() if least_s == most_s}
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
@@ -65,7 +65,7 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
     cib = setup.pacemaker
     for device in cib.devices:
         banned = set(setup.node_names) - set(power.runners_of(setup, device))
-        # A device without a host list is skipped, because its node is unknown.
+        # Skip a device without a host list, because it does not say which node it powers off.
         known = device.agent in FOR_EVERY_NODE or not cib.fences_everybody(device) or banned >= set(setup.node_names)
         for victim in cib.fences(device) if known else ():
             others = set(setup.node_names) - {victim}
@@ -75,12 +75,12 @@ def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
 
 
 def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
-    """Find fencing levels with an unusable device, and nodes without a level where other nodes have levels."""
+    """Find fencing levels with an unusable device, and nodes without levels if other nodes have levels."""
     cib = setup.pacemaker
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:
         for index, names in enumerate(cib.levels_of(node), 1):
-            for name in (name for name in names if name != "watchdog"):  # Pacemaker provides this device.
+            for name in (name for name in names if name != "watchdog"):  # The device "watchdog" is part of Pacemaker.
                 if name not in known:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):
@@ -104,7 +104,7 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
 
 
 def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
-    """Find fencing levels that switch off only some outlets of a node, or an outlet twice."""
+    """Find fencing levels that switch off only some outlets of a node, or one outlet twice."""
     cib = setup.pacemaker
     outlets = {device.id: device for device in filter(power.is_outlet, cib.devices)}
     for node in setup.node_names:

@@ -1,4 +1,4 @@
-"""Properties of fencing devices, such as their delays and the nodes that they power off."""
+"""Properties of fencing devices, such as their delays and the location of the switched outlet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
 _ADDRESSES = ("ip", "ipaddr", "ilo_hostname", "pduip")
-# Parameters that select one of several machines or outlets at the same address.
+# Parameters that tell machines or outlets with the same address apart.
 _SELECTORS = ("ipport", "systems_uri", "systems-uri", "target", "switch")
 
 
@@ -31,7 +31,7 @@ def is_outlet(device: Primitive) -> bool:
 
 
 def pretends_because(device: Primitive) -> str:
-    """Return why a fencing device reports success without cutting power, or an empty text."""
+    """Return why a fencing device reports success although it cuts no power, or an empty text."""
     if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
     for key, real in (("pcmk_off_action", ("off",)), ("pcmk_reboot_action", ("off", "reboot", "cycle", "poweroff"))):
@@ -41,7 +41,7 @@ def pretends_because(device: Primitive) -> str:
 
 
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
-    """Return all fencing devices that are configured for a node."""
+    """Return all fencing devices that can fence a node."""
     return [device for device in cib.devices if node in cib.fences(device)]
 
 
@@ -61,14 +61,14 @@ def runners_of(setup: Setup, device: Primitive) -> list[str]:
 
 
 def plug_of(device: Primitive, node: str) -> str:
-    """Return the name of a node's outlet in ``pcmk_host_map``, ``plug`` or ``port``."""
+    """Return the outlet of a node that the parameter ``pcmk_host_map``, ``plug`` or ``port`` names."""
     pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
     mapped = {name: plug for name, _, plug in pairs if plug}
     return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
 
 
 def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
-    """Return a key that is equal for devices that switch the same outlet or use the same BMC."""
+    """Return a key of the outlet or BMC of a device. Devices with equal keys switch the same one."""
     selected = is_outlet(device) or (is_bmc(device) and "separator" in options_of(device.agent))
     plug = plug_of(device, node) if selected else ""
     return (address_of(device), *(device.values.get(name, "") for name in _SELECTORS), plug)
@@ -90,7 +90,7 @@ def decides_by_priority(setup: Setup) -> bool:
 
 
 def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
-    """Return node -> (minimum, maximum) seconds before it is fenced. Empty if delays do not decide a race."""
+    """Return node -> (minimum, maximum) seconds before it is fenced. Empty if delays do not decide a fencing race."""
     cib, delays = setup.pacemaker, dict[str, tuple[float, float]]()
     for node in setup.node_names if not (decides_by_priority(setup) or any(tie_breakers(setup))) else ():
         if devices_for(cib, node):
@@ -103,7 +103,7 @@ def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield whether each tie-breaker exists: a quorum device in corosync.conf or pcs commands, or a third node."""
+    """Yield whether each tie-breaker exists: a quorum device in corosync.conf or in pcs commands, and a third node."""
     yield bool(setup.corosync.one("quorum").all("device"))
     yield bool(re.search(r"(?m)^[^#\n]*\bquorum[ \t]+device[ \t]+add\b", setup.texts.get(PCS_COMMANDS, "")))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2

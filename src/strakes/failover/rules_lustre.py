@@ -13,19 +13,19 @@ from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, hosts_of, links_of, name_of, nodes_of, setup_of
 
-# Kind of service -> parameters that cluster.toml determines. The first one identifies the service.
+# Kind of service -> parameters that cluster.toml also states. The first one identifies the service.
 _SERVICES = {"address": ("ip", "cidr_netmask"), "exportfs": ("directory", "clientspec"), "ZFS": ("pool",)}
 
 
 def made_targets(setup: Setup) -> Iterator[list[str]]:
-    """Yield the words of each mkfs.lustre and tunefs.lustre command in make-targets.sh."""
+    """Yield each mkfs.lustre or tunefs.lustre command in make-targets.sh, split into words."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith(("mkfs.lustre", "tunefs.lustre")):
             yield split_words(line, comments=False)
 
 
 def option_values(words: list[str], option: str) -> list[str]:
-    """Return the values of an option. A value ``A:B`` counts as two."""
+    """Return the values of an option. ``A:B`` counts as two values."""
     given = [word.partition("=")[2] for word in words if word.startswith(f"--{option}=")]
     return [part for value in given for part in value.split(":") if part]
 
@@ -44,7 +44,7 @@ def _file_systems(setup: Setup) -> set[str]:
 
 
 def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
-    """Find client mounts that do not name both servers of the MGS and the right file system."""
+    """Find client mounts that do not name both servers of the MGS, or name a wrong file system."""
     servers, names = _mgs_servers(setup), _file_systems(setup)
     for line in setup.bare("lustre/mount-clients.sh").splitlines():
         match = re.search(r"^\s*mount\s.*?(\S+@\S+):/([^\s/]+)\S*\s+(\S+)", line)
@@ -59,7 +59,7 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
 
 
 def index_given_twice(setup: Setup) -> Iterator[str]:
-    """Find targets with a wrong or repeated index, and several MGSs or names of the file system."""
+    """Find targets with a wrong or repeated index, more than one MGS, and more than one name of the file system."""
     rows = []
     for words in made_targets(setup):
         given = option_values(words, "index")
@@ -76,7 +76,7 @@ def index_given_twice(setup: Setup) -> Iterator[str]:
 
 
 def differs_from_the_description(setup: Setup) -> Iterator[str]:
-    """Find differences between the files and cluster.toml."""
+    """Find configuration files that differ from cluster.toml."""
     cluster = setup.cluster
     assert cluster is not None
     files = {file.path: file.text for file in plan_files(cluster)}
@@ -125,7 +125,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for one in setup.services:
         kind = "mount" if one.is_mount else "address" if one.agent in ADDRESSES else one.agent
         if one.is_mount:
-            # The minor number of a DRBD device may differ from the plan.
+            # Compare names of DRBD resources: minor numbers may differ from the plan.
             copies = [copy.name for copy in setup.drbd if one.device in copy.devices]
             yield kind, one.mount_point, " ".join([*(copies or [one.device]), one.values.get("fstype") or "lustre"])
         elif kind in _SERVICES:

@@ -29,7 +29,7 @@ def _networks(setup: Setup, number: int) -> dict[str, str]:
 
 
 def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
-    """Find links across networks, links that miss a node, and networks in which one node has several links."""
+    """Find links between different networks, links that lack a node, and nodes with several links in one network."""
     links = [_networks(setup, number) for number in LINKS]
     for node in dict.fromkeys(name for link in links for name in link):
         for net, times in Counter(link[node] for link in links if node in link).items():
@@ -40,7 +40,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
     for number, link in enumerate(links):
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
-        # Distant nodes and zones of a cloud have links in different networks.
+        # If all links cross networks, the nodes may be at distant sites or in zones of a cloud, which is correct.
         near = any(len(set(other.values())) == 1 for other in links if other is not link)
         one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
@@ -48,7 +48,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find nodes whose address in /etc/hosts is a loopback address or contradicts another node or corosync.conf."""
+    """Find nodes whose address in /etc/hosts is a loopback address, that of another node, or not in corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     names = {*setup.node_names, *links} - {"", "localhost"}
     rows = [(ip, name) for full, ip in hosts_of(setup).items() if (name := full.partition(".")[0]) in names]
@@ -90,7 +90,7 @@ def _unlike_pacemaker(setup: Setup, ids: Mapping[str, str]) -> Iterator[str]:
         if name not in ids:
             text = f"cib: node {name} is not in corosync.conf ({', '.join(sorted(ids))})"
             yield graded(_short(name) not in listed and all(node.get("name") for node in nodes_of(setup)), text)
-    # A node that only votes may run without Pacemaker.
+    # Only a warning: a node that only votes needs no Pacemaker.
     for name in (name for name in sorted(ids) if nodes and _short(name) not in set(map(_short, nodes))):
         yield Doubtful(f"corosync.conf: node {name} is not in the CIB ({', '.join(sorted(nodes))})")
     for node in setup.pacemaker.root.iterfind("./configuration/nodes/node"):
@@ -106,14 +106,14 @@ def _short(name: str) -> str:
 def _foreign_hosts(setup: Setup, one: Resource) -> list[str]:
     known = {_short(name) for name in setup.node_names if not setup.nodes_assumed}
     names = {_short(host.name): host.name for host in one.hosts}
-    # A resource of another site may lie below a stacked resource of this one.
+    # DRBD resources of another site may be part of a stacked resource.
     pairs = [(other.name, *block.words) for other in setup.drbd for block in other.block.all("stacked-on-top-of")]
     stacked = any(one.name in pair for pair in pairs)
     return list(names.values()) if known and not stacked and not known & names.keys() else []
 
 
 def quorum_device_wrong(setup: Setup) -> Iterator[str]:
-    """Find a misconfigured quorum device, and one on a node of the same cluster."""
+    """Find a misconfigured quorum device, and a quorum device that runs on a node of the same cluster."""
     if setup.corosync.one("quorum").all("device"):
         device = setup.corosync.one("quorum").one("device")
         own = {text for node in nodes_of(setup) for text in (*links_of(node).values(), name_of(node))}
@@ -163,7 +163,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for described in setup.cluster.nodes if setup.cluster else ():
         for address in described.addresses.values():
             yield address, described.name, f"{described.name} of cluster.toml"
-    # A hypervisor that powers off virtual machines may be a node itself.
+    # Only BMCs: the address of other fencing devices may be that of a node, such as a hypervisor.
     yield from ((address_of(device), "power", device.id) for device in setup.devices if is_bmc(device))
     for service in setup.services:
         if service.agent in (*ADDRESSES, "remote"):
@@ -172,13 +172,13 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
-    """Find addresses of two different nodes, fencing devices or services."""
+    """Find addresses that two different nodes, fencing devices or services have."""
     known: dict[str, tuple[str, str]] = {}
     real, services = hosts_of(setup), {one.id for one in setup.services}
     hosts = set(map(_short, (*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts))))
     for given, thing, name in _owners(setup):
         address = real.get(given, given)
-        if is_address(address) and not address.startswith("127."):  # DRBD's proxy has loopback addresses.
+        if is_address(address) and not address.startswith("127."):  # DRBD's proxy uses loopback.
             own = _short(thing)
             first, other = known.setdefault(address, (own, name))
             pair = {own, first}

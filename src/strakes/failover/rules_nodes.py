@@ -21,7 +21,7 @@ def _rejects_all(text: str) -> bool:
 
 
 def volume_groups(setup: Setup) -> Iterator[Thing]:
-    """Yield each LVM volume group of the cluster, with its settings in lvm.conf."""
+    """Yield each LVM volume group of the cluster, with the settings in lvm.conf that affect it."""
     text = setup.bare("etc/lvm/lvm.conf")
     modes = {volume_named(disk)[0]: "below DRBD" for one in setup.drbd for disk in one.disks}
     for one in setup.services:
@@ -38,7 +38,7 @@ def volume_groups(setup: Setup) -> Iterator[Thing]:
 
 
 def multipath_disk_missing(setup: Setup) -> Iterator[str]:
-    """Find disks of the cluster that multipath.conf hides or renames, and names that occur twice."""
+    """Find disks of the cluster that multipath.conf hides or renames, and repeated names in the file."""
     text = setup.bare("etc/multipath.conf", "#!")
     used = {one.device: one.id for one in setup.services if re.fullmatch(r"/dev/mapper/[\w.]+", one.device)}
     sections = " ".join(re.findall(r"multipath\s*\{([^{}]*)\}", text))
@@ -55,7 +55,7 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
 
 
 def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
-    """Find files that must be equal on all nodes, but differ, and names of nodes that must differ."""
+    """Find files that differ between nodes but must be equal, and host names or ids that are equal but must differ."""
     views = files_of_nodes(setup)
     own = [node for node in views if node]
     nodes = own if {*setup.members} <= {*own} else ["", *own]
@@ -64,7 +64,7 @@ def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
         yield from map(grade, _differing(file, {node: views[node][file] for node in nodes if file in views[node]}))
     for file in ("etc/iscsi/initiatorname.iscsi", "etc/hostname", "etc/hostid", "etc/nvme/hostnqn"):
         names = [(setup.bare(f"nodes/{node}/{file}").strip(), node) for node in own]
-        # A host id may be binary. Its bytes that are not valid UTF-8 were replaced, so they cannot be compared.
+        # Ignore a host id with bytes that are not UTF-8: they were replaced by U+FFFD when the file was read.
         yield from (f"{file} is the same on {a} and {b}" for name, a, b in shared(names) if name.strip("\ufffd"))
 
 
@@ -82,18 +82,18 @@ def _compared(file: str, text: str) -> list[str]:
         if re.fullmatch(f"etc/({pattern})", file):
             words = (line.split() for line in re.split("[\n{};]", re.sub("#.*|[\"']", "", text)))
             plain = (re.sub(" ?([:=]) ?", r"\1", " ".join(each)) for each in words)
-            # Without a node list, each node has its own id in the section totem.
+            # Without a node list, the section totem holds the node's own id.
             kept = (line for line in plain if line and ("nodelist" in text or not line.startswith("nodeid:")))
             return [line for line in kept if re.fullmatch(wanted, line)]
     return []
 
 
-_Row = tuple[str, str, str]  # A setting: section, name, value.
+_Row = tuple[str, str, str]  # (section, name, value) of a setting
 
 
 @dataclass(frozen=True)
 class Given:
-    """One setting in a file of a node. ``table``: name of a table of known options."""
+    """A setting in a file of a node. ``table``: name of the table of known options for this file."""
 
     file: str
     table: str
@@ -138,7 +138,7 @@ _CLUSTER_UNIT = re.compile(r"systemd/system/(pacemaker|corosync|corosync-qdevice
 
 
 def settings_of_nodes(setup: Setup) -> Iterator[Given]:
-    """Yield the settings in all files of nodes with a known format."""
+    """Yield the settings in all files of nodes whose format is known."""
     for file, text in setup.texts.items():
         name = file.removeprefix("etc/")
         for pattern, (table, form) in read_table("options/formats").items():

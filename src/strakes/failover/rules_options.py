@@ -15,7 +15,7 @@ from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
 _MODULES = ("lnet", "lustre", "zfs", "drbd", "ko2iblnd", "ksocklnd", "softdog", "bonding", "spl", "nfsd", "lockd")
-# Parameters without which every release of an agent fails.
+# Required parameters: without them, every release of an agent fails.
 _INDISPENSABLE = ("ip", "device", "directory", "drbd_resource", "target", "mountpoint", "pool", "iqn")
 _Pairs = Iterable[tuple[str, str]]
 
@@ -30,7 +30,7 @@ class _Settings:
 
     @property
     def sure(self) -> bool:
-        """Return whether the program refuses or ignores an invalid value: Pacemaker and Corosync do, agents may not."""
+        """Return whether an invalid value surely has no effect. Pacemaker and Corosync reject it, agents may not."""
         return not self.asks and self.where.startswith(("cib", "corosync"))
 
 
@@ -43,7 +43,7 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    known = options_of("properties")  # Names with underscores are properties that resource agents store.
+    known = options_of("properties")  # agents store properties with underscores
     own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
     yield _Settings("cib: the cluster", own, known)
     yield _Settings("cib: op_defaults", cib.operation_defaults.items(), options_of("operation"))
@@ -99,7 +99,7 @@ def _all_settings(setup: Setup) -> Iterator[_Settings]:
 
 
 def agent_unknown(setup: Setup) -> Iterator[str]:
-    """Find unknown agents whose names are similar to a known agent."""
+    """Find unknown agents with a name similar to that of a known agent."""
     for one in setup.pacemaker.primitives:
         fencing = one.standard == "stonith"
         known = known_options.fencing_agents() if fencing else known_options.resource_agents()
@@ -147,7 +147,7 @@ def value_not_accepted(setup: Setup) -> Iterator[str]:
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:
-    """Find resources without a required parameter, and fencing devices with an empty one."""
+    """Find resources without a required parameter, and fencing devices with an empty parameter."""
     for one in setup.pacemaker.primitives:
         for name, option in _parameters(one).items():
             if option.required and not one.values.get(name, "").strip():
@@ -163,7 +163,7 @@ _OLDER = {"login": "username", "ipaddr": "ip", "passwd": "password", "passwd_scr
 
 
 def setting_given_twice(setup: Setup) -> Iterator[str]:
-    """Find settings with two different values, also under an old and a new name."""
+    """Find settings with two different values, perhaps one by an old name and one by its current name."""
     places = [*_blocks(setup, "instance_attributes", "meta_attributes", "cluster_property_set", "utilization")]
     for one in setup.devices:
         renamed = [(_OLDER.get(name, name), value) for name, value in one.values.items()]

@@ -1,4 +1,4 @@
-"""What the cluster controls (disks, pools, units), what needs what, and the commands that a node runs automatically."""
+"""What belongs to a cluster (disks, pools, units), which service needs which resource, and commands that nodes run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _CHANGES = re.compile(
 
 
 def volume_named(device: str) -> tuple[str, str]:
-    """Return (volume group, logical volume) of the path of a device; ("", "") if it is not a logical volume."""
-    # /dev/mapper/a-b--1 is the volume b-1 of group a.
+    """Return (volume group, logical volume) for the path of a logical volume, ("", "") for another path."""
+    # For example, /dev/mapper/a-b--1 is the volume b-1 of group a.
     mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
     plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
     found = mapped or plain
@@ -30,13 +30,13 @@ def volume_named(device: str) -> tuple[str, str]:
 
 
 def one_name(device: str) -> str:
-    """Return the name /dev/GROUP/VOLUME for a logical volume, or else the given name."""
+    """Return /dev/GROUP/VOLUME for any path of a logical volume, else the path itself."""
     group, volume = volume_named(device)
     return f"/dev/{group}/{volume}" if group else device
 
 
 def units_of(one: Primitive) -> tuple[str, ...]:
-    """Return the systemd units that start the same program as a resource."""
+    """Return the systemd units that would start the program of a resource."""
     if one.standard in ("systemd", "service"):
         return (f"{one.agent.removesuffix('.service')}.service",)
     units = options_of(f"units of {one.agent}") or (f"{one.agent}.service",)
@@ -65,7 +65,7 @@ class Possessions:
         return source.startswith("/dev/drbd") or any(path.startswith(own) for path in below)
 
     def is_touched_by(self, words: Sequence[str]) -> bool:
-        """Return whether a command uses or changes anything that belongs to the cluster."""
+        """Return whether a command uses or changes something that belongs to the cluster."""
         text, given = " ".join(words), words[1:]
         named = {part for word in given for part in (word, word.partition("=")[2], word.partition("/")[0]) if part}
         groups = {re.sub(r"^/dev/", "", word).partition("/")[0] for word in given}
@@ -86,7 +86,7 @@ class Possessions:
 
 
 def possessions_of(setup: Setup) -> Possessions:
-    """Return the disks, pools, systemd units and so on that belong to the cluster."""
+    """Return the disks, pools, systemd units and other things that belong to the cluster."""
     services = setup.services
     disks = {one.device for one in services if one.uses_disk}
     disks |= {part for one in setup.drbd for host in one.hosts for row in host.volumes.values() for part in row[:2]}
@@ -119,14 +119,14 @@ _BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """One command. ``file``: file with the command. ``words``: name of the program, and arguments."""
+    """A command in a file. ``words``: program and arguments."""
 
     file: str
     words: tuple[str, ...]
 
 
 def enabled_units(setup: Setup) -> set[str]:
-    """Return the names of the systemd units that start at boot. A SysV init script is listed as a unit."""
+    """Return the names of the systemd units that start at boot. A SysV init script counts as a unit."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
     for name in setup.texts if not found else ():
         if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
@@ -184,7 +184,7 @@ _LOCKED = ("gfs2", "ocfs2")
 
 
 def provided_by(one: Primitive) -> tuple[str, ...]:
-    """Return the beginnings of the paths that a resource provides, such as ``/dev/GROUP/`` for LVM."""
+    """Return the prefixes of all paths that exist only while a resource runs, such as ``/dev/GROUP/`` for LVM."""
     values = one.values
     pool = values.get("pool", "") if "zfs" in one.agent.lower() or one.agent == "zpool" else ""
     if pool:
@@ -200,14 +200,14 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 
 def _named(one: Primitive) -> Iterator[str]:
     for name, value in one.values.items():
-        # A name without a slash may be a pool, or the name of anything else.
+        # Only in these parameters, a value without a slash is a pool or dataset.
         if "/" in value or name in ("device", "dataset", "pool", "target"):
             yield f"{one_name(value.rstrip('/'))}/"
     yield "/usr/sap/{}/{}/".format(*[*one.values.get("InstanceName", "").split("_"), "", ""][:2])
 
 
 def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield (service, resource) pairs: the service uses a path that the resource provides."""
+    """Yield pairs of a service and a resource that provides a path which the service uses."""
     provided = [(one, given) for one in cib.services if (given := provided_by(one))]
     for user in cib.services:
         for base, beginnings in provided:
@@ -217,7 +217,7 @@ def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield (service, resource) pairs: the service needs the resource on its node."""
+    """Yield pairs of a service and a resource that must run on the same node."""
     yield from users(cib)
     by_agent: dict[str, list[Primitive]] = {}
     for one in cib.services:

@@ -18,7 +18,7 @@ _DEVICE = re.compile(r"/dev/drbd(\d+|_[^/]+|/by-.+)")
 
 
 def devices_collide(setup: Setup) -> Iterator[str]:
-    """Find devices, disks and addresses that several DRBD volumes use."""
+    """Find devices, disks and addresses that several DRBD volumes share."""
     hosts = [(resource, host) for resource in setup.drbd for host in resource.hosts]
     rows = [((host.name, what, value), name) for one, host in hosts for what, value, name in _uses(one, host) if value]
     for (host_name, what, value), first, name in shared(rows):
@@ -41,12 +41,12 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
 
 
 def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
-    """Find mounted DRBD devices that Pacemaker does not promote, or that have different paths on the nodes."""
+    """Find mounted DRBD devices that Pacemaker does not promote, or whose paths differ between nodes."""
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
             named = {one.values.get("drbd_resource", "") for one in setup.services if one.is_drbd}
-            sure = named and named <= {one.name for one in setup.drbd}  # If not, a DRBD file is missing.
+            sure = named and named <= {one.name for one in setup.drbd}  # unsure if a DRBD file is missing
             yield graded(sure, f"cib: {mount.id} uses {mount.device}, which nothing promotes")
         for resource in setup.drbd:
             given = [{device for device, _, _ in host.volumes.values()} or {""} for host in resource.hosts]
@@ -55,7 +55,7 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
 
 
 def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
-    """Find mounts of the backing disk of a DRBD device, and DRBD devices that are backing disks."""
+    """Find mounts of a DRBD device's backing disk, and backing disks that are DRBD devices."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks | resource.metadata}
     for one in setup.services:
         if one.uses_disk and one.device in disks:
@@ -76,7 +76,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
             yield graded(not loosely, f"cib: {mount.group or mount.id} is not tied to the promoted {clone}")
         if clone and not setup.pacemaker.ties.waits_for_promotion(mount, clone):
             text = f"cib: {mount.group or mount.id} has no order of start or stop with the promotion of {clone}"
-            orders = {(one.first, one.first_action, one.then) for one in setup.pacemaker.orders}  # mandatory or not
+            orders = {(one.first, one.first_action, one.then) for one in setup.pacemaker.orders}  # also optional orders
             yield graded(not orders & {(clone, "promote", name) for name in names}, text)
 
 

@@ -27,10 +27,10 @@ from strakes.failover.setup import Setup
 _UNITS = ("systemd", "service", "lsb", "upstart")
 _PROVIDERS = re.compile("iscsi|multipath|lvm|vdo|rpc|zfs|drbd|dlm|o2cb|autofs|network|nfs-c|gluster|open-?afs|md|crypt")
 _SERVERS = ("nfsserver", "apache", "nginx", "mysql", "mariadb", "pgsql", "oracle", "db2", "tomcat", "named", "postfix")
-# Parameters with an IP address that another resource must bring up.
+# Parameters that hold an IP address which another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
 _NAMED = re.compile(r"/dev/(md|mapper/|(?!disk/|drbd)[\w.-]+/)|[\w.-]+/")
-# Parameters of agents with a data directory.
+# Parameters that hold a data directory.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 
 
@@ -51,7 +51,7 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
-    """Find services whose disk no resource provides, in clusters where resources provide disks."""
+    """Find services whose disk no resource provides, although resources provide disks of other services."""
     cib, pairs = setup.pacemaker, list(users(setup.pacemaker))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
     for members in cib.groups.values():
@@ -97,7 +97,7 @@ def never_together(cib: Cib, *resources: str) -> bool:
         ends = [name for name, _ in tie.resources]
         if tie.score == -math.inf and all(any(end in own for end in ends) for own in names):
             return True
-    # Values of node attributes are unknown. Assume that rules for different values keep resources apart.
+    # The values of node attributes are unknown. Assume that no node satisfies rules for two different values.
     sites = list[set[tuple[str, ...]]]()
     for own in names:
         places = [one for one in cib.root.iter("rsc_location") if one.get("rsc") in own]
@@ -108,7 +108,7 @@ def never_together(cib: Cib, *resources: str) -> bool:
 
 
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
-    """Find two resources with the same value of a unique parameter, such as a mount point."""
+    """Find two resources with the same value of a parameter that must be unique, such as a mount point."""
     rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
     group = {one.id: one.group or one.id for one in setup.services}
     for (kind, value), first, other in shared(rows):
@@ -120,16 +120,16 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
 
 
 def path_outside_its_mount(setup: Setup) -> Iterator[str]:
-    """Find exported directories and data directories outside the mounts of the cluster."""
+    """Find directories that are exported or hold data, but are not on a file system that the cluster mounts."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    pools = any("zfs" in one.agent.lower() for one in cib.services)  # The mount points of ZFS datasets are in no file.
+    pools = any("zfs" in one.agent.lower() for one in cib.services)  # No file names mount points of ZFS.
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
         for name in ("directory",) if one.agent == "exportfs" else _DATA:
             place = f"{one.values.get(name, '')}/"
             certain = grouped or name in ("directory", "nfs_shared_infodir")
-            # The root of NFSv4 (fsid=0) may be a local directory.
+            # The root of an NFSv4 tree (fsid=0) may be a local directory above the mounts.
             if one.values.get("fsid") in ("0", "root") and any(given.startswith(place) for given in beginnings):
                 continue
             if certain and place.startswith("/") and len(place) > 1 and not place.startswith(beginnings):
@@ -137,7 +137,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find NFS exports with a repeated fsid or client, an unknown option, or NFS state in an exported directory."""
+    """Find NFS exports with a repeated fsid or client, an unknown option, or the server's state inside them."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
@@ -163,7 +163,7 @@ def _held(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
-    """Find IP addresses in parameters that no IPaddr2 resource brings up."""
+    """Find IP addresses that a parameter names but no IPaddr2 resource brings up."""
     movers = [one.values for one in setup.services if one.agent not in ("portblock", "remote")]
     keys = ("ip", "address", "alias_ip", "secondary_private_ip")
     known = {values[key] for values in movers for key in keys if values.get(key)}
@@ -197,7 +197,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
-    """Find iSCSI logical units without a target, with another implementation, or with a repeated LUN."""
+    """Find iSCSI logical units without a target, with another implementation than it, or with a repeated LUN."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
     units = [(one, one.values.get("target_iqn", "")) for one in setup.services if one.agent == "iSCSILogicalUnit"]
     numbers = [(f"{one.values['lun']} of {iqn}", one.id) for one, iqn in units if one.values.get("lun")]
@@ -211,7 +211,7 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
 
 
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
-    """Find devices of the cluster in fstab, mount units or crypttab of a node."""
+    """Find devices of the cluster that a node mounts or opens itself, by fstab, a mount unit or crypttab."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for line in (line.partition("#")[0].split() for line in setup.texts.get("etc/fstab", "").splitlines()):
         if len(line) > 2 and _mounts_at_boot(line, owned):
@@ -236,7 +236,7 @@ def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
 
 
 def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find exports and pool imports that use the cluster's storage without Pacemaker."""
+    """Find NFS exports and pool imports of the cluster's storage that Pacemaker does not control."""
     owned = possessions_of(setup)
     agents = {one.agent for one in setup.services}
     # If the cluster has no exportfs resources, its NFS server exports the directories in /etc/exports.
@@ -250,7 +250,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find automatic commands of a node (boot, cron, udev) that change the cluster's resources."""
+    """Find commands that a node runs automatically (at boot, by cron or udev) but that change cluster resources."""
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):

@@ -39,9 +39,9 @@ from strakes.targets.command import CommandTimeout, Runner, run
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State of a cluster after a simulated event. ``places``: resource -> (node, role) pairs.
+    """Predicted state of a cluster after an event. ``places``: resource -> (node, role) pairs.
 
-    ``guests``: (resource, node) -> guest node on this node that runs the resource, and the guest node's container.
+    ``guests``: (resource, node) -> guest node that runs the resource on this node, and the container of the guest node.
     ``served``: target -> node that serves it, or an empty text.
     """
 
@@ -99,18 +99,18 @@ class Setup:
     lustre: str = ""
     texts: dict[str, str] = field(default_factory=dict)  # path below ``root`` -> content
     behaviour: Behaviour | None = None
-    nodes_assumed: bool = False  # whether no file lists the nodes
+    nodes_assumed: bool = False  # no file lists the nodes, so they are assumed
     undefined: tuple[str, ...] = ()
 
     @property
     def pacemaker(self) -> Cib:
-        """Return the CIB, which must exist."""
+        """Return the CIB. Call this only if there is one."""
         assert self.cib is not None
         return self.cib
 
     @property
     def simulated(self) -> Behaviour:
-        """Return the results of the simulation, which must exist."""
+        """Return the results of the simulations. Call this only if there are some."""
         assert self.behaviour is not None
         return self.behaviour
 
@@ -126,12 +126,12 @@ class Setup:
 
     @property
     def is_fragment(self) -> bool:
-        """Return whether other files must have the nodes and what fences them."""
+        """Return whether the files are incomplete: they contain neither nodes nor fencing."""
         return self.nodes_assumed and not self.devices and "stonith-enabled" not in self.pacemaker.properties
 
     @property
     def is_heartbeat(self) -> bool:
-        """Return whether Heartbeat manages the cluster, with haresources in place of Pacemaker."""
+        """Return whether Heartbeat manages the cluster by its own file haresources, without Pacemaker."""
         return "etc/ha.d/haresources" in self.texts and not self.corosync
 
     @property
@@ -152,11 +152,11 @@ class Setup:
         return self.mounts_on_both_nodes or any(one.agent in ("VirtualDomain", "Xen") for one in self.services)
 
     def bare(self, name: str, marks: str = "#") -> str:
-        """Return the text of a file without comments. ``marks``: characters that begin a comment."""
+        """Return the text of a file without comments. ``marks``: characters of which each begins a comment."""
         return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
 
     def settings_of(self, *names: str) -> dict[str, str]:
-        """Return key -> value of the ``KEY=value`` lines in the first existing file of ``names``."""
+        """Return key -> value of the ``KEY=value`` lines in the first of these files that exists."""
         text = next((self.texts[name] for name in names if name in self.texts), "")
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
         return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
@@ -207,7 +207,7 @@ class Setup:
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Return the names of the configured parts, such as "pacemaker" if there is a CIB."""
+        """Return the names of the parts that are present, such as "pacemaker" if there is a CIB."""
         there = {
             "description": self.cluster,
             "corosync": self.corosync,
@@ -224,7 +224,7 @@ class Setup:
         return frozenset(name for name, part in there.items() if part)
 
 
-LINKS = range(8)  # Corosync with knet supports eight links.
+LINKS = range(8)  # Corosync's transport knet has up to eight links.
 
 
 def nodes_of(setup: Setup) -> list[Block]:
@@ -253,7 +253,7 @@ def hosts_of(setup: Setup) -> dict[str, str]:
 
 
 def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
-    """Return node -> path -> text of a file. The key "" has the common files; files below nodes/NODE replace them."""
+    """Return node -> path -> text of a file. A file below nodes/NODE replaces the common one. Node "": common files."""
     common = {name: text for name, text in setup.texts.items() if not name.startswith("nodes/")}
     found = {"": common}
     for name, text in setup.texts.items():
@@ -264,7 +264,7 @@ def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> configuration of the node, for nodes with files of their own."""
+    """Return node -> configuration as this node has it, for nodes with files of their own."""
     own = [(node, files) for node, files in files_of_nodes(setup).items() if node]
     views = {node: setup_of(setup.where, setup.root, files, setup.cluster) for node, files in own}
     return {node: replace(view, behaviour=setup.behaviour) for node, view in views.items()}
@@ -290,7 +290,7 @@ def _read_plan(directory: Path) -> Setup:
         found, left = _sources(sorted(near)[:_MOST_FILES], texts)
         texts = found | texts
     if not any(name.startswith(_SOURCES) for name in texts):
-        # If there are files only below nodes/, those of the first node stand for all.
+        # If all files are below nodes/, use those of the first node as common files.
         own = sorted((name.split("/", 2)[2], name) for name in texts if name.startswith("nodes/"))
         texts |= {name: texts[path] for name, path in reversed(own) if name.startswith(_SOURCES)}
     if not any(name.startswith(_SOURCES) for name in texts):
@@ -303,7 +303,7 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # The prefix ./ distinguishes a directory from the running cluster.
+    # A directory may have the name that stands for the running cluster. Then prefix it with ./
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     setup = setup_of(where, root, texts, cluster)
     return replace(setup, undefined=(*setup.undefined, *left))
@@ -315,7 +315,7 @@ def _sources(paths: Iterable[Path], known: Mapping[str, str]) -> tuple[dict[str,
         if path.is_file() and path.stat().st_size <= _MOST_BYTES:
             text = read_below(path.parent, path.name, _MOST_BYTES).decode(errors="replace")
             text = PROMPT.sub("", text)
-            if all(line[:6] in ("", "# pcs ", "# crm ") for line in text.splitlines()):  # Manuals print root's prompt.
+            if all(line[:6] in ("", "# pcs ", "# crm ") for line in text.splitlines()):  # In manuals, # is a prompt.
                 text = text.replace("\n# ", "\n").removeprefix("# ")
             if (place := place_of_source(path.name, text)) and place not in known:
                 names.setdefault(place, []).append(path.name)
@@ -404,7 +404,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            # A user of Pacemaker may lack access to files with network keys, so such a file is skipped.
+            # Skip an unreadable file with network keys: users of Pacemaker need not be allowed to read it.
             kept = isinstance(error.__cause__, PermissionError) and _WITH_SECRETS.fullmatch(name)
             if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
@@ -427,7 +427,7 @@ _WITH_SECRETS = re.compile(
 
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the names of the files to read. ``planned`` adds the files of a plan."""
+    """Return the names of the files to read. ``planned``: also files that only a plan has."""
     for directory in (root / "etc", *(root / "nodes").glob("*/etc")):
         if not real_path(directory).is_relative_to(real_path(root)):
             raise BadInputError("a link leads out of the checked directory", where=str(directory))
@@ -457,7 +457,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return path -> empty text for each symbolic link that enables or masks a systemd unit."""
+    """Return path -> "" for each symbolic link that enables or masks a systemd unit."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

@@ -1,4 +1,4 @@
-"""Recognise the files of a cluster by their content, and convert other configurations to a CIB."""
+"""Recognise the files of a cluster by their content, and convert commands and other formats to a CIB."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def named_nodes(cib: str, texts: Mapping[str, str]) -> tuple[tuple[str, ...], bool]:
-    """Return the nodes of a CIB without nodes, and whether no file lists their names."""
+    """Return the nodes of a cluster whose CIB lists none, and whether their names are guesses."""
     drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
     nodes = read_corosync(texts.get(COROSYNC, ""), COROSYNC).one("nodelist").all("node")
     members = [name for one in nodes if (name := one.get("name") or one.get("ring0_addr"))]
@@ -73,7 +73,7 @@ def named_nodes(cib: str, texts: Mapping[str, str]) -> tuple[tuple[str, ...], bo
     return tuple(dict.fromkeys(named or ("assumed-1", "assumed-2"))), not listed
 
 
-# Heartbeat without Pacemaker has no monitors and time-outs. These settings prevent findings about missing ones.
+# haresources has no monitors and time-outs. Add some, so that no rule reports them as missing.
 _MONITOR = "op monitor interval=20s timeout=60s"
 _OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("start", "stop", "promote", "demote"))])
 

@@ -1,4 +1,4 @@
-"""A fail-over as clients saw it, and split brain or lost writes in the copies of a journal."""
+"""How clients saw a fail-over, and whether the copies of a journal show split brain or lost writes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import NamedTuple
 from strakes.base.units import counted
 from strakes.targets.description import TargetRecovery
 
-# An outlier is 3 times as long as the next shorter wait, or 10 times the longest of 20 waits before the fault.
-# Recorded ratios are at most 2.2 and 7 for unaffected clients, and at least 12 and 64 for affected clients.
+# A wait is an outlier if it is 3 times as long as the next shorter one, or 10 times the longest of 20 before the fault.
+# In our recordings, these ratios are at most 2.2 and 7 for unaffected clients, at least 12 and 64 for affected ones.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 _LEAST_S = 0.5  # Minimum duration of an outage in seconds.
-_CHANCE = 0.01  # Significance level: 1 % of the unaffected clients are false positives.
-_REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from the 3, 5, 10 and 20 longest waits.
-# With only three other waits, no tail is estimated, and an outage must last 20 times the longest of them.
+_CHANCE = 0.01  # Significance level: 1 % false positives among unaffected clients.
+_REACHES = (3, 5, 10, 20)  # The tail of the waits is estimated from this many longest ones.
+# With only three other waits, a tail cannot be estimated. Then an outage must be 20 times the longest of the three.
 _FEW, _FAR_OF_FEW = 3, 20.0
-_LEAST = 3  # Minimum number of other waits. With 3, the wait at the fault is the longest of 4 by chance in 25 %.
-# Within 3 s of the fault, a wait is an outage if it is 5 times as long as the longest other wait.
+_LEAST = 3  # Minimum number of other waits. By chance, the wait at the fault is the longest of 4 in 25 % of cases.
+# A wait that begins within 3 s of the fault is an outage if it is 5 times as long as the longest other one.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-_LIKELY = 0.2  # A wait with a p-value above this is no outage. Between 1 % and this value, a wait is undecided.
+_LIKELY = 0.2  # If its p-value is above this, a wait is no outage. From 1 % to this value, it is undecided.
 # Errors that a working file system may return.
 _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
     | {"ENOTEMPTY", "EPERM", "EXDEV"}
 )
-PENDING = "pending"  # Error of an operation that had not ended when the recording ended.
+PENDING = "pending"  # Stands for the error of an operation that had not ended when the recording ended.
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class ClientOperation:
 
     @property
     def acknowledged(self) -> bool:
-        """Return whether the operation succeeded."""
+        """Return whether the operation succeeded, so that its data must survive."""
         return not self.error
 
     @property
     def answered(self) -> bool:
-        """Return whether the operation succeeded or failed with a regular error such as ENOENT."""
+        """Return whether the operation succeeded or failed with an error of a working file system, such as ENOENT."""
         return self.acknowledged or self.error in _ANSWERS
 
 
@@ -63,7 +63,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Outage:
-    """The effect of a fail-over on one client. ``known``: whether the data suffice to decide ``hit``."""
+    """The effect of a fail-over on one client. ``hit``: whether it was affected. ``known``: whether that is certain."""
 
     client: str
     operations: int
@@ -78,7 +78,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One fail-over as clients saw it; all times are seconds since 1970."""
+    """A fail-over as clients saw it. Times are seconds since 1970."""
 
     name: str
     fault_s: float
@@ -88,7 +88,7 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return the seconds until the first, median and last affected client resumed, or None if one did not."""
+        """Return the seconds until the first, median and last affected client resumed. None if one did not."""
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):
@@ -104,13 +104,13 @@ class Timeline:
 class _Wait(NamedTuple):
     began_s: float
     ended_s: float
-    asking_s: float  # seconds with a pending request
+    asking_s: float  # time with a pending request
     failures: int
     answered: bool  # False if the recording ended during the wait
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the effect of a fault on one client. It may be unknown if the longest wait has not ended."""
+    """Return the effect of a fault on one client. It may be unknown if the recording ends during a wait."""
     return _outage(client, operations, _waits_of(operations), fault_s)
 
 
@@ -141,7 +141,7 @@ def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return each client's outage. It has no end if no record is later than the fault. ``moments``: other events."""
+    """Return each client's outage. It has no end if the client has no later records. ``moments``: other events."""
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
     ends = {client: max((one.ended_s for one in _done(own)), default=fault_s) for client, own in clients.items()}
@@ -181,7 +181,7 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    # Operations that fail for the first time are an outage, however short.
+    # If no operation failed before the fault, failed operations are an outage, however short.
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
     if not after:
@@ -196,7 +196,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     episode = [wait for wait in far if wait.ended_s - wait.asking_s <= near_s[0] and wait.ended_s >= near_s[1]]
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Long waits that recur are judged only after two periods.
+        # Long waits recur. Do not decide unless two periods lie before the fault.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:
@@ -213,7 +213,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # Combine the p-values of the wait's length and its distance from the fault, with Fisher's method if it is late.
+        # For a late wait, combine the p-values of its length and of its distance from the fault (Fisher's method).
         chance = min(1.0, share) * length
         chance *= 1.0 if late_s <= _SOON_S else 1 - math.log(chance or 1.0)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
@@ -222,7 +222,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
 
 
 def _chance(longest_s: float, others_s: Sequence[float]) -> float:
-    # In a power-law tail, rank-weighted log ratios of order statistics are exponential (Renyi 1953; Hill 1975).
+    # Rank-weighted log ratios of order statistics are exponential in a power-law tail (Renyi 1953; Hill 1975).
     falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
     own = math.log(max(longest_s, 1e-6) / falling[0])
     if own <= 0:
@@ -262,7 +262,7 @@ def timeline(
     return Timeline(name, fault_s, tuple(sorted(moments, key=lambda moment: moment.at_s)), waits, tuple(targets))
 
 
-_START = "start"  # client name in the record that a starting service writes
+_START = "start"  # client name in the record that a service writes when it starts
 
 
 @dataclass(frozen=True, order=True)
@@ -277,7 +277,7 @@ class JournalRecord:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The acknowledgement of a record, with the times of request and answer in seconds since 1970."""
+    """The acknowledgement of a record. Times of request and answer are seconds since 1970."""
 
     record: JournalRecord
     sent_s: float
@@ -290,7 +290,7 @@ class SplitBrainJudgement:
 
     acknowledged: int
     split_brain: tuple[str, ...] = ()
-    lost: tuple[JournalRecord, ...] = ()  # acknowledged, but missing in the copy in use
+    lost: tuple[JournalRecord, ...] = ()  # acknowledged, but not in the current copy
     twice: tuple[JournalRecord, ...] = ()
     unanswered: int = 0
 
@@ -303,9 +303,9 @@ class SplitBrainJudgement:
 def judge(
     copies: Mapping[str, Sequence[JournalRecord]], acknowledged: Sequence[Acknowledgement], in_use: str
 ) -> SplitBrainJudgement:
-    """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: node that serves now.
+    """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: serving node.
 
-    A copy that ends early is only outdated, and records at the end without acknowledgements are harmless.
+    A copy that ends early is only outdated. Records at its end that were never acknowledged are harmless.
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}

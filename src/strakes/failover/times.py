@@ -1,4 +1,4 @@
-"""Times and limits in the files of a cluster, and how long a fail-over takes. Defaults: ``options/times.toml``."""
+"""Times in the files of a cluster, required limits, and durations of a fail-over. Defaults: ``options/times.toml``."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup, nodes_of
 
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
-_FENCE_PEER_S = 90.0  # Default time-out of crm-fence-peer in seconds.
-_POWER_OFF_S, _AGENT_S = 1.0, 0.1  # Assumed minimum times in seconds for a power-off and for the start of a resource.
+_FENCE_PEER_S = 90.0  # Default time-out of the script crm-fence-peer.
+_POWER_OFF_S, _AGENT_S = 1.0, 0.1  # Assumed minimum times for a power-off and for the start of a resource.
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A time in seconds or another number in the configuration of a cluster."""
+    """A time in seconds, or another number, that the configuration of a cluster sets."""
 
-    scope: str  # link, device or resource, or empty
+    scope: str  # the link, device or resource that it is about, or empty
     where: str
     text: str
     value: float
@@ -41,7 +41,7 @@ class Amount:
 
 
 Amounts = Mapping[str, list[Amount]]
-# (scope, file, function that looks up the values of a key). The scope is a link, a device or a resource.
+# Scope (link, device or resource), file, and a function from a key to its values there.
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 
@@ -92,7 +92,7 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-# Section of options/times.toml -> end of a file name.
+# Section of options/times.toml -> suffix of the files that it is about.
 _TABLES = {
     "heartbeat": "ha.cf",
     "multipath": "multipath.conf",
@@ -129,13 +129,13 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
     if place == "sbd" and setup.sbd:
         yield "", "sbd", _of_values(setup.sbd)
     elif place == "lustre":
-        # Lustre reads settings from mkfs.lustre, lctl and modprobe.d.
+        # Lustre's settings come from mkfs.lustre, lctl and modprobe.d.
         text = f"{setup.lustre}\n{setup.modules}\n{setup.lustre_parameters}"
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
     elif place in _TABLES:
         file = _TABLES[place]
         rows = [(given.table.partition(" "), given) for given in settings_of_nodes(setup)]
-        # Keys of module parameters include the module: "lnet peer_timeout".
+        # The key of a module parameter begins with the module: "lnet peer_timeout".
         named = [(f"{part} {one.name}" if table == "module" else one.name, one) for (table, _, part), one in rows]
         yield "", file, lambda key: [one.value for name, one in named if name == key and one.file.endswith(file)]
 
@@ -184,7 +184,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         yield "watchdog-limit", Amount("", "cib", "stonith-watchdog-timeout", cib.watchdog_s)
     limit = next(one for one in _sources() if one.name == "fencing-limit")
     common = next(_of_source(limit, _places(setup, limit.place)))
-    # pcmk_*_timeout of a device overrides stonith-timeout.
+    # A device's pcmk_off_timeout or pcmk_reboot_timeout overrides stonith-timeout.
     asked = "off" if cib.properties.get("stonith-action", "reboot") in ("off", "poweroff") else "reboot"
     for device in cib.devices:
         where = f"cib: {device.id}"
@@ -205,7 +205,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         if static_s := cib.delay_s(device):
             yield "device-delay", Amount(device.id, where, "pcmk_delay_base", static_s)
         if device.agent in ("external/sbd", "fence_sbd") and setup.sbd:
-            # The default of sbd's msgwait is twice the time-out of the watchdog.
+            # By default, sbd's msgwait is twice the time-out of the watchdog.
             wait_s = 2 * seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
             wait_s = seconds(setup.sbd.get("msgwait-timeout", "")) or wait_s
             written = bool({"SBD_WATCHDOG_TIMEOUT", "msgwait-timeout"} & set(setup.sbd))
@@ -246,7 +246,7 @@ def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
 
 
 def fence_peer_s(resource: Resource) -> tuple[float, bool]:
-    """Return the seconds for which DRBD may suspend writes for fencing, and whether a file sets them."""
+    """Return the seconds for which DRBD may suspend writes during fencing, and whether a file sets this time."""
     words = resource.option("handlers", "fence-peer").replace("=", " ").split()
     given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
     return (seconds(given) or _FENCE_PEER_S), bool(given)
@@ -263,10 +263,10 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for name, text in setup.units.items():
         program = name.partition(".service.d/")[0]
         for key, value in re.findall(r"(?m)^\s*(Timeout(?:Stop)?Sec)\s*=\s*(\S.*?)\s*$", text):
-            # Depending on systemd's release, zero means no wait or no limit.
+            # Ignore zero: depending on systemd's release, it means no wait or no limit.
             if wait_s := _systemd(value):
                 for one in setup.services:
-                    # NAME@INSTANCE is a unit of the template NAME@.
+                    # A unit NAME@INSTANCE uses the settings of its template NAME@.
                     unit = re.sub(r"@.+", "@", one.agent.removesuffix(".service"))
                     if one.standard in ("systemd", "service") and re.sub(r"@.+", "@", program) == unit:
                         yield "unit-stop", Amount(one.id, f"systemd: {program}", f"{key}={value}", wait_s)
@@ -280,7 +280,7 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for tries in re.findall(r"\bno_path_retry\s+\"?(\d+|queue)\b", multipath):
         wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
         yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
-    # no_path_retry overrides the older option queue_if_no_path.
+    # If no_path_retry is set, the older option queue_if_no_path has no effect.
     for block in re.findall(r"\{([^{}]*)\}", multipath):
         if re.search(r'\bfeatures\s+"[^"]*queue_if_no_path', block) and "no_path_retry" not in block:
             yield "path-wait", Amount("", "multipath.conf", "features queue_if_no_path", float("inf"))
@@ -318,14 +318,14 @@ _IN_WORDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 @dataclass(frozen=True)
 class Limit:
-    """A required relation between two times: left >= times x right + plus."""
+    """A required relation between two times, such as left >= times x right + plus."""
 
     left: str
     relation: str
-    right: str = ""  # name of a time, or empty
+    right: str = ""  # name of a time; empty: only ``plus`` counts
     plus: float = 0.0
     times: float = 1.0
-    before: tuple[int, ...] = ()  # release of Pacemaker from which this limit no longer applies
+    before: tuple[int, ...] = ()  # releases of Pacemaker before this one need the limit
     certain: bool = False
 
 
@@ -389,7 +389,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Return the bounds in words, such as "2 s to 3 min". If the upper bound is 0, return an empty text."""
+        """Return the bounds in words, such as "2 s to 3 min". Empty if the upper bound is 0."""
         return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
 
 
@@ -402,7 +402,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """Durations of the phases of a fail-over. ``looks_s``: resource -> time until a monitor notices its failure."""
+    """Durations of the phases of a fail-over. ``looks_s``: resource -> seconds until a monitor notices its failure."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -438,7 +438,7 @@ class Times:
         return Span(delay_s, delay_s) + self.power_off
 
     def start(self, targets: Iterable[str], *, stop: bool = False) -> Span:
-        """Return the bounds of the start time of the slowest target; with ``stop``, after the slowest stop."""
+        """Return the bounds of the time to start the slowest target. ``stop``: include the time of the slowest stop."""
         names = list(targets)
         slowest = max((self.starts.get(name, NO_WAIT) for name in names), default=NO_WAIT)
         return slowest + max((self.stops.get(name, NO_WAIT) for name in names if stop), default=NO_WAIT)

@@ -29,25 +29,25 @@ from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
-_LIMIT_S = 20.0  # Time limit in seconds for each program that checks files.
-# Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
+_LIMIT_S = 20.0  # Time limit of each program that checks files.
+# Sections of corosync.conf to give to corosync: those that name no files or programs.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
-# Characters that are replaced in corosync.conf. Without slashes, no value is a path.
+# Characters to replace in corosync.conf. Slashes are among them, so that no value is a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")
 _NOBODY = 65534  # User id of nobody (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
-# Messages about missing permissions or programs or a crash, not about the checked files.
+# Messages about missing permissions, missing programs or a crash. They do not concern the checked files.
 _NOT_HERE = re.compile(
     r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found|assertion|Module not loaded"
 )
-# Lines of drbdadm that are not about the checked files.
+# Output lines of drbdadm that do not concern the checked files.
 _NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils"}
 
 
 @dataclass(frozen=True)
 class ValidatorVerdict:
-    """The verdict of a program on its configuration. ``unable``: a check is impossible on this machine."""
+    """The verdict of a program on its own configuration. State ``unable``: this machine cannot run the check."""
 
     program: str
     state: Literal["accepts", "refuses", "absent", "unable"]
@@ -55,7 +55,7 @@ class ValidatorVerdict:
 
 
 def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
-    """Return the verdicts of the checking programs on the configurations of DRBD, Corosync and Pacemaker."""
+    """Return the verdicts of drbdadm, corosync and crm_verify on the configurations."""
     found = []
     if setup.drbd:
         program = "drbdadm" if any(one.dialect9 for one in setup.drbd) else _DRBDADM_84
@@ -83,12 +83,12 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
-    # crm_verify also fails for warnings.
+    # crm_verify also fails if it has only warnings.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     text = without_secrets(said.strip()) if done.status else ""
-    # Another release may know a statement that resembles none of this release.
+    # A statement that resembles no known one may be of another release, which is no mistake.
     unknown = re.search(r"Parse error: (?!.*(?:IPADDR|ipv4)).*\s+but got '([a-z-]+)'", said)
     sections = ("drbd", *(f"{version} {one}" for version in ("drbd", "8.4", "9") for one in DRBD_SECTIONS))
     if unknown and not meant(unknown[1], options_of(*sections)):
@@ -140,7 +140,7 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
 
 def without_files(section: Block) -> str:
     """Return the text of a section of corosync.conf without settings that name files or programs."""
-    # Corosync splits lines after 511 characters and reads the rest as a new setting.
+    # Limit lengths: corosync cuts a line after 511 characters and reads the rest as a new setting.
     lines = [
         f"{key}: {_ODD.sub('?', value)[:200]}\n"
         for key, value in section.settings
@@ -152,7 +152,7 @@ def without_files(section: Block) -> str:
 
 @contextmanager
 def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]]]:
-    """Yield a directory with these files, and a prefix for commands that drops root's rights."""
+    """Yield a directory with these files, and a prefix that makes a command run without root's rights."""
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place, words = Path(name), ["env", "-C", "/"]
         for file, content in files.items():
@@ -191,7 +191,7 @@ def _crm_verify(setup: Setup) -> ValidatorVerdict:
 
 
 def with_nodes_online(cib: Cib, names: Iterable[str]) -> Xml.Element:
-    """Return a copy of the CIB whose status, its last element, has these nodes online and nothing started."""
+    """Return a copy of the CIB with a new status as last element: these nodes are online, and nothing is started."""
     root = cib.readable()
     root.set("have-quorum", "1")
     for status in root.findall("./status"):

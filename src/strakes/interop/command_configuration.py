@@ -1,4 +1,4 @@
-"""Parsed configuration file of another tool. Its sections and keys are checked against the tool's table."""
+"""Parsed configuration file of another tool, checked against the table of the tool's sections and keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.interop.command_options import NEAR, bytes_of_ior, table_of, wrong
 
 _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-# Values that switch a feature off. They are accepted even for unsupported keys.
+# Values that switch a feature off. Even a key that strakes does not support may have them.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
 # Remark on keys that have no effect in strakes. Users get no note about these keys.
 QUIET = "changes nothing here"
@@ -35,8 +35,8 @@ class Entry:
 class Configuration:
     """A parsed configuration file.
 
-    ``form``: format of section and key in messages, such as "[{}] {}". ``notes``: differences from the tool, for the
-    user. ``entries``: values by (section, key).
+    ``form``: how messages show section and key, such as "[{}] {}". ``notes``: how strakes differs from the tool, for
+    the user. ``entries``: (section, key) -> entry.
     """
 
     tool: str
@@ -47,7 +47,7 @@ class Configuration:
 
     @classmethod
     def of_file(cls, tool: str, path: Path, form: str) -> tuple[Configuration, str]:
-        """Return an empty configuration and the text of the file. Raises BadInputError for another kind of file."""
+        """Return an empty configuration and the file's text. Raises BadInputError if the file is of another kind."""
         refuse_other_kind(path, tool, OTHER_KINDS[tool].name)
         what, remedy = "the configuration cannot be read", "Give the name of an existing file."
         try:
@@ -89,7 +89,7 @@ class Configuration:
         return entry.value if entry and entry.value else default
 
     def fault(self, section: str, key: str, problem: str, remedy: str) -> BadInputError:
-        """Return an error about the value of a key that names its file and line."""
+        """Return an error about the value of a key. It names the file and the line."""
         entry = self.entries.get((section, key))
         where = self.at(entry.line if entry else None)
         return BadInputError(f"{self.form.format(section, key)}: {problem}", where=where, remedy=remedy)
@@ -107,7 +107,7 @@ class Configuration:
         return text
 
     def number(self, section: str, key: str, default: float, least: float = 0.0, most: float = math.inf) -> float:
-        """Return the number of a key. Raises BadInputError unless it is from ``least`` to ``most``."""
+        """Return the value of a key as a number. Raises BadInputError if it is below ``least`` or above ``most``."""
         text = self.text(section, key, str(default))
         try:
             number = float(text)
@@ -119,11 +119,11 @@ class Configuration:
         return number
 
     def whole(self, section: str, key: str, default: int, least: int = 1, most: int = 2**30) -> int:
-        """Return the number of a key, rounded down. Raises BadInputError unless it is from ``least`` to ``most``."""
+        """Return the value of a key as a number, rounded down. Raises the errors of :meth:`number`."""
         return int(self.number(section, key, default, least, most))
 
     def size(self, section: str, key: str, default: str) -> int:
-        """Return the size of a key in bytes. Raises BadInputError if it is not a size in IOR's notation (2m)."""
+        """Return the value of a key as a size in bytes. Raises BadInputError unless it is as in IOR (2m)."""
         text = self.text(section, key, default)
         try:
             size = bytes_of_ior(text)
@@ -135,7 +135,7 @@ class Configuration:
 
 
 def file_of(tool: str, words: Sequence[str], example: str) -> Path:
-    """Return the path of the configuration. Raises BadInputError unless it is the only word of the command line."""
+    """Return the path of the configuration. Raises BadInputError if the command line has more or fewer words."""
     if len(words) != 1 or not words[0]:
         remedy = f"Give one file: strakes run -n 4 {tool} {example}"
         raise wrong(tool, f"{tool} takes exactly one argument, a configuration file", remedy=remedy)
@@ -143,13 +143,13 @@ def file_of(tool: str, words: Sequence[str], example: str) -> Path:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadInputError:
-    """Return the error for an unknown section or key, which suggests the most similar known name."""
+    """Return the error for an unknown section or key. It suggests the most similar known name."""
     remedy = did_you_mean(name, filter(None, known), cutoff=NEAR)
     return BadInputError(f"unknown {what}", where=where, remedy=remedy)
 
 
 def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:
-    """Return section -> key -> remark for the known keys of a tool's configuration."""
+    """Return section -> known key -> remark on the key, for a tool's configuration."""
     table = table_of(tool)
     tests = {
         section: {**table["of-all-tests"], **dict.fromkeys(own, "")}

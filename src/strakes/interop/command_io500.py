@@ -1,7 +1,7 @@
 """``strakes run io500 CONFIG.ini``: translate an IO500 configuration into a plan of its phases, in IO500's order.
 
-IO500's rules apply. Writing phases have a stonewall of 300 s, after which every rank catches up with the fastest one. A
-run is INVALID with a shorter stonewall, a missing phase, or a phase that ends before the stonewall.
+IO500's rules apply. A writing phase has a stonewall: after 300 s, ranks only catch up with the amount of the fastest
+rank. A run is INVALID if the stonewall is shorter, a phase is missing, or a phase ends before its stonewall.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from strakes.interop.command_configuration import Configuration, Entry, file_of,
 # Minimum stonewall of a valid run in seconds.
 VALID_STONEWALL_S = 300
 _MOST_STONEWALL_S = 86400
-# Phase with a score -> its keys in a plan, in IO500's order.
+# Name of each phase that IO500 scores, in IO500's order -> keys of the phase in a plan.
 PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
 _TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
-# A phase without a score. It runs only if the configuration has a section for it.
+# A phase without a score. It runs only if the configuration contains its section.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
 # Sections of the extended mode, which standard runs of IO500 skip.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd\w*(-(write|read))?|concurrent|timestamp)$")
-_DIRECT_OPTION = "--posix.odirect"  # The only supported option after POSIX in the key "API".
+_DIRECT_OPTION = "--posix.odirect"  # The only word supported after POSIX as value of the key "API".
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -66,7 +66,7 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Return the translation of an IO500 configuration. Raises BadInputError with the line of an invalid value."""
+    """Return the plan for an IO500 configuration. Raises BadInputError with the line of an invalid value."""
     configuration = read_configuration(file_of("io500", words, "config.ini"))
     ranks = options.ranks_of("io500", asked_ranks, 0, configuration.note)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
@@ -80,7 +80,7 @@ def translate(
         raise BadInputError(
             "every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for a phase."
         )
-    # Also keep unmeasured phases that create files for measured ones.
+    # Also keep phases that are not measured but create files for measured ones.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]
@@ -96,7 +96,7 @@ def translate(
 
 
 def _runs(configuration: Configuration, phase: str) -> bool:
-    """Return whether a phase is enabled. Until 2020, the key was noRun, with the opposite meaning."""
+    """Return whether a phase is enabled, by its key run. Until 2020, the key was noRun, with the opposite meaning."""
     return all(
         configuration.flag(section, "run", default=True) and not configuration.flag(section, "norun", default=False)
         for section in (phase.rpartition("-")[0], phase)
@@ -111,7 +111,7 @@ def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: in
         phase: dict[str, object] = {**geometry[test], **keys, "name": name}
         if phase["kind"] == "transfer":
             phase |= cache
-        # IOR reads data of the next node (-C -Q 1), mdtest uses files of the next task (-N 1).
+        # In IO500, IOR reads what the next node wrote (-C -Q 1), and mdtest uses the files of the next task (-N 1).
         distance = node if phase["kind"] == "transfer" else 1
         if name.endswith("-write"):
             phase["stop"] = {"rule": "wear-out", "seconds": stonewall_s}

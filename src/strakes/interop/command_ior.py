@@ -22,15 +22,15 @@ _WEAR_OUT = "stonewallingwearout"
 _LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
 _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
-# Percentage of the available memory that -M may occupy. The engine's limit is 80 %.
+# IOR's option -M may occupy this percentage of the available memory. The engine refuses more than 80 %.
 _OCCUPIED_PERCENT = 75
-_MOST_SHOWN = 3  # Maximum number of tests that an error message lists. Twice the number doubles the message.
+_MOST_SHOWN = 3  # Maximum number of tests that an error message lists.
 
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Return the translation of an IOR command line. Raises BadInputError that names the invalid option.
+    """Return the plan for an IOR command line. Raises BadInputError that names the invalid option.
 
     >>> translation = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
     >>> translation.measured, translation.plan.ranks, translation.plan.bytes_on_target() // 2**20
@@ -43,7 +43,7 @@ def translate(
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
         command.note("without -w there is nothing to read, so strakes first writes the files, without reporting this")
-    # As in IOR, the buffer is filled anew for each call only if the data are verified.
+    # As in IOR, fill the buffer again before each call only if the data are verified.
     pattern = "stamped" if {"W", "R"} & {*operations} else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
     written = {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
@@ -57,7 +57,7 @@ def translate(
     measured = ["write"] * ("w" in operations) + ["read"] * (phases[-1]["name"] == "read")
     held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
     plan = options.plan_of("ior", ranks, seed, phases, **held)
-    # With -D, the block size is only an upper bound.
+    # With -D, a time limit ends the test and the block size is only an upper bound.
     fit = options.fit_amounts if "stop" in common else None
     directories, moving, keep = _directories(command), "-Z" if command.flag("Z") else "-C", command.flag("k")
     return options.translated(command, plan, directories, measured or ["write-check"], fit, shift=moving, keep=keep)
@@ -114,9 +114,9 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
 
 
 def _memory(command: options.GivenCommand) -> int:
-    """Return the bytes of memory that -M requests. -M is a size or a percentage of the node's memory.
+    """Return the bytes of memory to occupy (option -M), given as a size or a percentage of the node's memory.
 
-    A percentage is limited to the available memory. Raises BadInputError for a size above the available memory.
+    If too little memory is available, a percentage is reduced and a size raises BadInputError.
     """
     text = command.text("M", "").strip()
     share = re.fullmatch(r"(\d{1,2}|100) ?%", text)
@@ -135,9 +135,9 @@ def _memory(command: options.GivenCommand) -> int:
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return the plan key rank_shift: the distance in ranks from the writer to the reader of the same data.
+    """Return the plan's key rank_shift: how many ranks after the writer of some data their reader is.
 
-    With -C, the distance is the value of -Q in nodes, plus ``further`` nodes for the check of -W. With -Z, it is
+    With option -C, this is the number of nodes in -Q, plus ``further`` nodes for the check by -W. With -Z, it is
     random.
     """
     if command.flag("Z") and ranks > 1:

@@ -10,14 +10,14 @@ from strakes.base.units import counted
 from strakes.interop import command_options as options
 
 OPTIONS = options.options_of("mdtest")
-# Maximum number of directories in a tree. The time to make and remove a tree grows in proportion.
+# Maximum number of directories in a tree. The time to make and remove a tree is proportional to it.
 _MOST_DIRECTORIES = 65536
 
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Return the translation of an mdtest command line. Raises BadInputError that names the invalid option.
+    """Return the plan for an mdtest command line. Raises BadInputError that names the invalid option.
 
     >>> translation = translate(["-d", "/tmp", "-n", "100", "-F", "-u"], 2, seed=1)
     >>> translation.measured
@@ -42,7 +42,7 @@ def translate(
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise options.wrong("mdtest", "this command line measures nothing", remedy=remedy)
     plan = options.plan_of("mdtest", ranks, seed, phases)
-    # With -W, the number of items is only an upper bound.
+    # With -W, a time limit ends each phase and the number of items is only an upper bound.
     fit = options.fit_amounts if "stop" in common else None
     return options.translated(command, plan, _directories(command), measured, fit, shift="-N")
 
@@ -58,7 +58,7 @@ def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[t
         raise options.wrong(
             "mdtest", "-e must equal -w, or be 0", why=f"-w {written}, -e {read}", remedy=f"Give -e {written}."
         )
-    # mdtest opens files for reading and writing even to read them.
+    # mdtest opens files read-write even if it only reads them.
     opened: dict[str, object] = {"open_mode": "read-write"}
     created = {"create_with": "mknod"} if command.flag("k") else opened
     own = {
@@ -67,7 +67,7 @@ def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[t
     }
     for name, entry in options.table_of("mdtest")["phases"].items():
         files = name.startswith("file-")
-        # mdtest renames each directory to the next one's name, which requires at least two.
+        # mdtest renames each directory to the name of the next one, so it needs two or more.
         if command.flag("D" if files else "F") or (name == "directory-rename" and items < 2):
             continue
         phase = {"name": name, "files": "items" if files else "directories", "operation": entry["operation"]}
@@ -91,7 +91,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
-        # mdtest passes whole paths to the kernel.
+        # like mdtest, pass whole paths to the kernel
         "paths": "mdtest",
         "directory": "unique" if command.flag("u") else "shared",
         "items": items,
@@ -108,7 +108,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
 
 
 def _items(command: options.GivenCommand, directories: int) -> int:
-    """Return the number of items of each task. As in mdtest, every directory gets the same number."""
+    """Return the number of items per task. As in mdtest, each directory gets the same number of items."""
     wanted, each_directory = command.whole("n", 0), command.whole("I", 0)
     if wanted and each_directory:
         raise options.wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
@@ -122,7 +122,7 @@ def _items(command: options.GivenCommand, directories: int) -> int:
 
 def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("d", ".")
-    # mdtest creates a missing directory, so measure in its parent.
+    # mdtest creates a missing directory. strakes does not, and measures in its parent.
     places = [options.place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
     return [
         options.place_of("mdtest", path) if places.count(place) > 1 else place

@@ -21,9 +21,9 @@ from strakes.model.plan import Phase, Plan, plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]
-# Minimum similarity for a suggestion. The words ior-rnd and ior-hard, which mean different phases, have 80 %.
+# Minimum similarity of a suggested name. ior-rnd and ior-hard are 80 % similar, but mean different phases.
 NEAR = 0.85
-DIRECTIVE = "directive."  # Prefix of IOR's directives in its table of options.
+DIRECTIVE = "directive."  # Prefix of IOR's script directives in the table of options.
 _ORDER = (
     "Options of strakes, such as -n 4 and --budget 60s, go before the word {tool}. For those of {tool}, see: "
     "strakes run {tool} --help"
@@ -33,9 +33,9 @@ _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 @dataclass(frozen=True)
 class ForeignOption:
-    """One option of a tool. ``words``: description in the help. ``takes``: whether the option takes a value.
+    """An option of another tool. ``words``: description in the help. ``takes``: whether the option takes a value.
 
-    ``fate``: used, quiet (ignored), noted or refused. ``says``: the note to the user, or the remedy.
+    ``fate``: used, quiet (ignored), noted (ignored with a note) or refused. ``says``: the note, or the remedy.
     """
 
     words: str
@@ -62,10 +62,10 @@ def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputErro
 
 @dataclass(frozen=True)
 class Translation:
-    """The plan of a command line. Ranks are assigned round-robin to ``directory`` and the directories ``beside`` it.
+    """The plan for a command line. Ranks use ``directory`` and the directories ``beside`` round-robin.
 
-    ``measured``: phases that the tool would report. ``notes``: differences from the tool. ``fit``: function that
-    reduces the plan to the capacity of the file system. ``budget_s``: duration of one run, if known.
+    ``measured``: phases that the tool would report. ``notes``: how strakes differs from the tool. ``fit``: function
+    that reduces the plan to the capacity of the file system. ``budget_s``: duration of one run, if known.
     """
 
     plan: Plan
@@ -80,7 +80,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool whose command lines strakes can run. ``translate``: returns the translation of a command line."""
+    """A tool whose command lines strakes can run. ``translate``: function from a command line to its plan."""
 
     options: Mapping[str, ForeignOption]
     translate: Callable[..., Translation]
@@ -96,7 +96,7 @@ def tool_of(name: str) -> Tool:
 
 @dataclass
 class GivenCommand:
-    """Parsed command line: last value and count of each option, and notes for the user."""
+    """A parsed command line: the last value and the number of occurrences of each option, and notes for the user."""
 
     tool: str
     values: dict[str, str] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class GivenCommand:
     notes: list[str] = field(default_factory=list)
 
     def paths(self, name: str, default: str) -> tuple[Path, ...]:
-        """Return the paths in an option, separated by @. Raises BadInputError for an empty path."""
+        """Return the paths in an option, which are separated by @. Raises BadInputError for an empty path."""
         texts = self.text(name, default).split("@")
         if not all(texts):
             raise wrong(self.tool, f"{shown(name)} is empty", remedy=f"Give a name: {shown(name)} {default}")
@@ -150,7 +150,7 @@ def given(
 ) -> GivenCommand:
     """Parse a command line with the tool's table. Raises BadInputError for an unknown or unsupported option.
 
-    ``expand``: function that replaces an (option, value) by several, such as the options in a script.
+    ``expand``: function from an (option, value) pair to the pairs it stands for, such as those in a script.
 
     >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
     >>> command = given("ior", table, ["-F", "-t=1m"])
@@ -170,7 +170,7 @@ def given(
 
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    # getopt would accept abbreviated names.
+    # Reject abbreviated names, which getopt() accepts.
     names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
     if strange := next((name for name in names if name and name not in options), ""):
         raise unknown(tool, options, f"--{strange}")
@@ -191,7 +191,7 @@ def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]
 
 
 def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:
-    """Return the error for an unknown option, which suggests the most similar supported option."""
+    """Return the error for an unknown option. It suggests the most similar supported option."""
     name = word.lstrip("-").partition("=")[0]
     usable = [name for name, option in options.items() if option.fate != "refused"]
     other_case = name.swapcase()
@@ -263,7 +263,7 @@ def refuse_launcher(before: Sequence[str], words: Sequence[str], at: int) -> Non
 
 
 def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], None]) -> int:
-    """Return the number of ranks: the smaller of -n of strakes run and the tool's own option, or 1 without both.
+    """Return the number of ranks: the smaller of ``asked`` (-n) and ``stated`` (the tool's option), by default 1.
 
     Raises BadInputError if a launcher started strakes several times.
     """
@@ -302,9 +302,9 @@ def translated(
     shift: str,
     keep: bool = False,
 ) -> Translation:
-    """Return the translation of a command line. ``shift``: option by which ranks use files of other ranks, such as -C.
+    """Return a command line's translation. ``shift``: option that makes ranks use other ranks' files, such as -C.
 
-    Raises BadInputError if a rank would use files in another directory than its own.
+    Raises BadInputError if a rank would need files in the directory of another rank.
     """
     shifts = {getattr(phase, "rank_shift", 0) for phase in plan.phases}
     turns = len(directories)
@@ -326,10 +326,10 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, obje
 
 
 def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
-    """Return the plan with its data and files reduced to at most ``most_bytes`` and ``most_items``.
+    """Return a plan reduced to at most ``most_bytes`` of data and ``most_items`` files.
 
-    IO500 configurations request more than can be written before the stonewall. Each rank keeps at least one transfer,
-    and one file of each kind.
+    IO500 configurations state more work than possible, because a stonewall ends it. Each rank keeps at least one
+    transfer, and one file of each kind.
     """
     if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
         return plan
@@ -348,7 +348,7 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
             share = min(items_share, bytes_share) if phase.file_bytes else items_share
             fitted = replace(phase, items=max(1, int(phase.items * share)))
         elif isinstance(phase, TransferPhase):
-            # Phases on the same files must move equal amounts of data.
+            # Phases on the same files must transfer the same amount of data.
             share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
             fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
             written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)

@@ -1,6 +1,6 @@
 """Export of IO500's phases in the format of its result_summary.txt.
 
-For a phase measured several times, the summary has the median, and a comment below the score has the interval.
+If a phase was measured several times, the summary has the median. A comment below the score has the interval.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from strakes.runs.run import Run
 
 BANDWIDTHS = tuple(name for name in PHASES if name.startswith("ior-"))
 RATES = tuple(name for name in PHASES if name not in BANDWIDTHS)
-# Names of phases in the summary, where these differ from strakes' names.
+# Name of a phase in strakes -> name in the summary, for names that differ.
 _THEIRS = {RANDOM: "ior-rnd4K-easy-read"}
 _INVALID = " [INVALID]"
 
@@ -60,7 +60,7 @@ def to_io500_summary(run: Run) -> str:
 
 
 def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> list[str]:
-    """Return the reasons why IO500 would call a phase INVALID: a short stonewall or an end before the stonewall."""
+    """Return why IO500 would call a phase INVALID: its stonewall is too short, or it ends before the stonewall."""
     if not phase.endswith("-write"):
         return []
     stop = next(one.stop for one, _ in plan.each() if one.name == phase and hasattr(one, "stop"))

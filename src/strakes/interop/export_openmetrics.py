@@ -1,7 +1,7 @@
 """Export of the estimates of a run as OpenMetrics text, for Prometheus and node_exporter's textfile collector.
 
-Only the metric strakes_run_info has the run's id as a label, because a label with the id starts new time series in each
-run. All metrics are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text.
+Only the metric strakes_run_info has the run's id as a label. On other metrics, this label would begin a new time series
+with each run. All metrics are gauges: these are valid both in OpenMetrics and in older Prometheus text.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _samples(run: Run) -> Iterator[tuple[str, Mapping[str, str], float]]:
 def _of_cell(cell: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
     estimate = cell.estimate
     assert estimate is not None
-    # The label held_back marks rates that --impact or --neighbour reduced.
+    # The label held_back marks rates that a load limit reduced (--impact, --neighbour).
     labels = {"study": cell.study, "cell": cell.id, "held_back": "true" if held_back(cell) else ""}
     for which, value in (("median", estimate.median), ("low", estimate.low), ("high", estimate.high)):
         if value is not None:

@@ -21,7 +21,7 @@ from strakes.survey.analysis_collect import collect, metric_value
 from strakes.survey.analysis_held_back import held_share
 from strakes.tuning.portraits import build_portrait
 
-# Columns of the table. Times in seconds, sizes in bytes, ``settings`` as JSON. p50_s to slowest_s: latencies of calls.
+# Columns of the table. Times are in seconds, sizes in bytes, ``settings`` in JSON. p50_s to slowest_s are latencies.
 _OF_RUN = ("run", "kind", "name", "created", "target", "file_system", "host", "imported")
 _OF_VISIT = ("purpose", "block", "visit", "started_unix_s")
 _OF_PHASE = ("elapsed_s", "bytes", "operations", "errors")
@@ -101,7 +101,7 @@ def _of_sample(sample: Sample) -> dict[str, object]:
     slowest_s = max(sample.column("slowest_s"), default=math.inf)
     return {
         **{key: getattr(sample, key) if sample.is_measured else None for key in _OF_PHASE},
-        # A percentile is the midpoint of a histogram bucket, which may exceed the slowest call.
+        # A percentile is the midpoint of a histogram bucket, so it may exceed the slowest call.
         **{f"{name}_s": min(latencies.percentiles[name], slowest_s) if latencies else None for name in SHARES},
         "slowest_s": slowest_s if math.isfinite(slowest_s) else None,
         "held_back": held_share(sample),

@@ -1,4 +1,4 @@
-"""Results of other tools as frozen values: figures with the tool's settings, but without intervals."""
+"""Imported results of other tools: rates with the tool's settings, without intervals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ForeignFigure:
 
 @dataclass(frozen=True)
 class Foreign:
-    """One test of a result file.
+    """One test in a result file of another tool.
 
     ``figures``: rates. ``stated``: other results as text, such as a score. ``notes``: caveats. ``form``: file format.
     """
@@ -60,13 +60,13 @@ class Foreign:
     form: str = ""
 
     def fingerprint(self) -> str:
-        """Return a hash (16 hex digits) of tool, command, path and settings, equal for repetitions of a test."""
+        """Return a hash (16 hex digits) of tool, command, path and settings. Repetitions of a test have the same."""
         figures = sorted(figure.identity for figure in self.figures)
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
 def without_secrets_in(value: Any) -> Any:
-    """Remove secrets from all texts of a test, or of a part of it, because results are published."""
+    """Return a test, or a part of one, without secrets in its texts, because results are published."""
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, tuple):
@@ -83,7 +83,7 @@ _NUMBERS = ("ranks", "nodes", "segments", "hosts", "threads", "dirs", "files", "
 # Number with a decimal comma.
 DECIMAL_COMMA = re.compile(r"[\d.]+,\d+")
 COMMAS = "the numbers in the file have decimal commas"
-# Maximum rate, above every real one. The square of a much larger number would overflow.
+# Maximum rate, far above real ones. The square of a much larger number would overflow.
 _MOST = 1e24
 
 
@@ -99,8 +99,8 @@ def slug(text: str) -> str:
 def number(text: str, *, has_decimals: bool = False) -> float | None:
     """Return a positive number, or None for other texts. Tools print 0, "-" or "nan" for operations that did not run.
 
-    Separators of thousands are removed, and decimal commas replaced. ``has_decimals``: whether the tool always prints
-    three decimals, so that a lone comma before three digits is a decimal one.
+    Separators of thousands are removed, and decimal commas replaced. ``has_decimals``: the tool always prints three
+    decimals, so a comma before the last three digits is a decimal comma.
 
     >>> number("12.5"), number("-nan"), number("0.000"), number("-")
     (12.5, None, None, None)
@@ -137,7 +137,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def settings_of(facts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Setting]:
-    """Return the settings of a test as strakes names them. ``names``: the tool's name of a setting -> ours."""
+    """Return the settings of a test by their names in strakes. ``names``: name in the tool -> name in strakes."""
     settings: dict[str, Setting] = {}
     for key, text in facts.items():
         name, digits = names.get(key, ""), re.match(r"\d{1,18}(?!\d)", text)
@@ -152,7 +152,7 @@ def settings_of(facts: Mapping[str, str], names: Mapping[str, str]) -> dict[str,
 
 
 def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
-    """Merge rates with the same name, metric and settings into one with all their values, in order."""
+    """Merge rates with the same name, metric and settings into one, which has all of their values in order."""
     merged: dict[str, tuple[ForeignFigure, list[float]]] = {}
     for figure in figures:
         merged.setdefault(figure.identity, (figure, []))[1].extend(figure.values)
@@ -160,14 +160,14 @@ def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
-    """Return the rates as the store keeps them: a cell for each rate, and a visit for each of its values."""
+    """Return the rates in the form of the store: a cell per rate, and a visit (execution) per value of the rate."""
     cells: list[Cell] = []
     visits: list[Visit] = []
     seen: Counter[str] = Counter()
     started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
     fingerprint = foreign.fingerprint()
     for figure in foreign.figures:
-        # If an operation has several figures, the second has the key NAME-2, and so on.
+        # If several rates have the name of one operation, the second gets the key NAME-2, and so on.
         seen[figure.name] += 1
         key = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
         measures = (Measure(figure.name, figure.metric),)

@@ -32,16 +32,16 @@ from strakes.interop.foreign import Foreign, without_secrets_in
 from strakes.interop.reader_blocks import MIXED, Block, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.reader_pasted import UTF_16, plain_texts
 
-_MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
+_MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each needs 100 bytes of memory or more.
 MOST_BYTES = 256 * 1024 * 1024
 _MOST_LINES = 2_000_000  # Maximum number of lines in a file. Each takes some 100 bytes of memory.
 _MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JSON take 5 s.
 # Maximum number of results in a file. Each becomes a run in the store: 1,000 take about a minute (measured).
 _MOST_RESULTS = 1000
-_MOST_SHOWN = 10  # Maximum number of unread results that a message lists. Twice the number doubles the message.
+_MOST_SHOWN = 10  # Maximum number of unread results that a message lists.
 
 
-# Formats of tables: name, pattern, and reader. A table begins at its pattern, and ends before a line of running text.
+# Formats of tables: name, pattern and reader. A table begins where its pattern matches, and ends before running text.
 TABLES = (
     (
         "IO500 ini",
@@ -69,7 +69,7 @@ _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, Ar
 _MAY_GO_ON = re.compile(r"[\d.,] *\Z")
 # Lines that IOR and mdtest print once per run.
 _ONCE = (re.compile(r"(?m)^ *Command line(?: used)? *:.*$"), re.compile(r"(?m)^ *mdtest-\S+ was launched .*$"))
-# A file with zero bytes and without a line of text in its first 64 KiB is binary, and not a result.
+# A file is binary, and no result, if it has NUL bytes but no line of text in its first 64 KiB.
 _BEGINNING_BYTES, _TEXT = 1 << 16, re.compile(rb"[ -~]{12}[\r\n]")
 
 
@@ -81,7 +81,7 @@ class ResultFile:
     unread: tuple[Unread, ...] = ()
 
     def left_out(self) -> str:
-        """Return the number of unread results with lines and reasons as text, or "" if all were read.
+        """Return a text on the unread results: number, lines and reasons. Empty if all results were read.
 
         >>> ResultFile((Foreign("ior", ()),), (Unread(12, 16, "the test has no results"),)).left_out()
         '1 of 2 results was not read: lines 12-16 (the test has no results)'
@@ -96,8 +96,8 @@ class ResultFile:
 
 
 def read_file(path: Path) -> ResultFile:
-    """Read the results in a file. Raises BadInputError, with the known formats, if the file has none."""
-    # The readers catch BadInputError.
+    """Read the results in a file. If there are none, raises BadInputError with the known formats."""
+    # Not a BadInputError, because readers catch that class.
     what, why = "the file takes too long to read", f"it takes more than {_MOST_S:g} s of processor time"
     error = EnvironmentLacksError(what, where=str(path), why=why, remedy="Import parts of it.")
     with ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM):
@@ -109,7 +109,7 @@ def _read_results(path: Path) -> ResultFile:
         refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     content = _unpacked(path, read_regular(path, MOST_BYTES, remedy="Give the output file of the tool."))
     if not content.startswith(UTF_16) and b"\0" in content:
-        # After a crash or on a full disk, a log may contain zero bytes.
+        # A log may contain NUL bytes after a crash or if the disk was full.
         if not _TEXT.search(content[:_BEGINNING_BYTES].lstrip(b"\0")):
             raise _unknown(path, "")
         content = content.replace(b"\0", b"")
@@ -124,7 +124,7 @@ def _read_results(path: Path) -> ResultFile:
             why, remedy = f"the file has more than {_MOST_RESULTS} results", "Import parts of it."
             raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     found = [one for one in results if isinstance(one, Foreign) and one.figures]
-    # Quote commands for a shell, because otherwise secrets in them would not be found.
+    # Quote commands as for a shell. Otherwise, the search for secrets would miss some in them.
     tests = tuple(without_secrets_in(replace(one, command=for_shell(one.command))) for one in found)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:

@@ -18,12 +18,12 @@ from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 UNKNOWN_TARGET = "(not known)"
-# Tools whose command lines `strakes run` accepts -> their parsers.
+# Tool whose command lines `strakes run` accepts -> parser of its command lines.
 _RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
 def keep(path: Path, results: ResultFile, store: Store, target: str = "") -> Iterator[Run]:
-    """Store each test of a file as a run, with a note on unread results, and yield the run.
+    """Store each test of a file as a run with a note on unread results. Yield the runs.
 
     ``target``: the measured directory, by default the one named in the file.
     """
@@ -60,7 +60,7 @@ def _keep_test(path: Path, test: Foreign, left_out: str, store: Store, target: s
     return store.open(writer.id)
 
 
-# Maximum number of words in a command to repeat. getopt takes quadratic time (measured: 0.8 s for 20,000 words).
+# Maximum number of words in a command to repeat. getopt() takes quadratic time: 0.8 s for 20,000 words.
 _MOST_WORDS = 1000
 
 

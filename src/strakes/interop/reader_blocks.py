@@ -11,7 +11,7 @@ from typing import Any
 
 from strakes.interop.foreign import Foreign, number
 
-# A line with a rate, except fio's lines of progress, which contain [eta.
+# A line with a rate, except the progress lines of fio, which contain "[eta".
 _RATE = re.compile(
     r"^(?!.*\[eta ).*?(?:\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b|files/sec = \d|\bi/o +MB/sec\b"
     r"|Throughput MiB/s +: +\d)"
@@ -22,7 +22,7 @@ MIXED = "the lines of several programs are mixed: write the output of each to a 
 
 @dataclass(frozen=True)
 class Unread:
-    """A result in lines ``first`` to ``last`` of a file that could not be read, and the reason."""
+    """A result that could not be read: lines ``first`` to ``last`` of its file, and the reason."""
 
     first: int
     last: int
@@ -49,15 +49,15 @@ class Block:
         return "\n".join(self.lines)
 
     def unread(self, why: str) -> Unread:
-        """Return an entry for the list of unread results: the place of this block, and the reason."""
+        """Return an unread result: the lines of this block, with a reason."""
         return Unread(self.first, self.first + len(self.lines) - 1, why)
 
     def line_unread(self, index: int, why: str) -> Unread:
-        """Return an entry for the list of unread results: the line at this index of the block, and the reason."""
+        """Return an unread result: one line of this block, with a reason."""
         return Unread(self.first + index, self.first + index, why)
 
     def parts(self, opens: Callable[[str], object]) -> tuple[Block, list[Block]]:
-        """Split before each line that ``opens`` accepts. Return the lines before the first such line, and the parts."""
+        """Split before each line that ``opens`` accepts. Return the lines before the first split, and the parts."""
         starts = [index for index, line in enumerate(self.lines) if opens(line)]
         ends = [*starts[1:], len(self.lines)]
         head = Block(self.first, self.lines[: starts[0]] if starts else self.lines)
@@ -66,7 +66,7 @@ class Block:
         ]
 
     def pairs(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """Return key -> value of the lines that match (groups 1 and 2). The first line with a key counts."""
+        """Return key -> value from the lines that match (groups 1 and 2). The first line with a key counts."""
         return {pair[1]: pair[2] for line in reversed(self.lines) if (pair := pattern.match(line))}
 
     def search(self, pattern: str) -> str:
@@ -79,8 +79,8 @@ class Block:
 class Printed:
     """A tool that prints results as text.
 
-    ``opens``, ``ends``: patterns of first and last line. ``table``: pattern of results that lack the first line.
-    ``read``: reader, or None for a tool that is not supported.
+    ``opens``, ``ends``: patterns of the first and the last line. ``table``: pattern of results that were copied without
+    the first line. ``read``: reader, or None for an unsupported tool.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Printed:
 
 
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
-    """Yield each tool with a block of its output. Other text (tool None) is yielded only if it contains a rate."""
+    """Yield (tool, block of its output) pairs. Other text is yielded only if it contains a rate, with tool None."""
     known, lines = tuple(tools), text.split("\n")
     starts: list[tuple[int, Printed | None]] = [(0, None)]
     only_opened = True
@@ -100,7 +100,7 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
         current = starts[-1][1]
         opened = next((tool for tool in known if tool.opens.match(line)), None)
         found = opened or next((tool for tool in known if tool.table and tool.table.match(line)), None)
-        # If several lines that can begin a run follow each other, they belong to the same run.
+        # Successive lines that could each begin a run belong to the same run.
         if found and not (found is current and (only_opened or not opened)):
             starts.append((index, found))
             current, only_opened = found, True
@@ -115,15 +115,15 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
 
 @dataclass(frozen=True)
 class Document(Block):
-    """A JSON object at the beginning of a line. ``value``: the parsed object, or the error as text."""
+    """A JSON object in a text. ``value``: the parsed object, or the text of the error if it is invalid."""
 
     value: Mapping[str, Any] | str
 
 
 def json_documents(text: str) -> list[Document]:
-    """Return the JSON objects that begin a line of the text. An invalid object extends to the end of the text.
+    """Return the JSON objects that begin at the beginning of a line. An invalid object extends to the end of the text.
 
-    A ">" may precede an object, as in a quotation by mail. nan and inf are read as null.
+    A ">" may precede an object, as in quoted mail. nan and inf are read as null.
     """
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: f"{found[1]}null".ljust(len(found[0])), text)
     decoder, line, end = json.JSONDecoder(), 1, 0
@@ -152,9 +152,9 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 
 
 def csv_rows(block: Block, *rates: str) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header. Truncated rows, and copies of earlier rows, become unread results.
+    """Yield the rows of a CSV with a header. A truncated row, or a copy of an earlier row, becomes an unread result.
 
-    ``rates``: columns of rates. The last column may contain unquoted commas. A last column "command" may be missing.
+    ``rates``: columns with rates. The last column may contain unquoted commas, and may be missing if it is "command".
     """
     header = next(line for line in block.lines if line.strip())
     columns, seen = header.strip().split(","), {header}

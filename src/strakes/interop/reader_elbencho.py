@@ -15,9 +15,9 @@ from strakes.interop.command_options import table_of
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, settings_of, slug, time_of
 from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, csv_rows
 
-# Name of a setting in the CSV -> its names in the JSON and in strakes.
+# Name of a setting in elbencho's CSV -> names in its JSON and in strakes.
 _SETTINGS: Mapping[str, Sequence[str]] = table_of("readers")["elbencho"]
-# Patterns of an operation's first line, and of the labels of rates. An entry is a file, directory, object or bucket.
+# Patterns of the first line of an operation, and of the label of a rate. An entry: file, directory, object or bucket.
 _BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(IOPS|(?:MiB|MB|[A-Z][a-z]+)(?=/s))(?:/s)?(?: (write|read))?$")
 _BLOCK_SIZE = re.compile(r" (?:-[a-zA-Z]*b ?|--block[ =])(\S+)")
@@ -25,7 +25,7 @@ _TOTAL = re.compile(r"^(?=Total Mi?B$|[A-Z][a-z]+s total$)(?:Total )?(\S+)")
 # Column of elbencho's CSV -> key in its JSON.
 _RATES = {"entries/s": "entries/s", "IOPS": "iops"}
 _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
-# elbencho prints whole MiB/s, so rates below this limit in MiB/s have fewer than three digits.
+# Below this rate, elbencho prints fewer than three digits, because it prints whole MiB/s.
 _COARSE_MIB = 100
 _OF_SERVICES = "{1} tables of {0} without a heading between them: they may be tables of services"
 _Rates = dict[str, float | None]
@@ -33,9 +33,9 @@ _Rates = dict[str, float | None]
 
 @dataclass
 class _Phase:
-    """An operation of a run, with its rates.
+    """An operation in a run of elbencho, with its rates.
 
-    Keys of ``rates``: "mib", "entries" and "iops" per second, with the prefix "read " for reads in a writing phase.
+    Keys of ``rates``: "mib", "entries" and "iops" (each per second), or "read mib" etc. for reads in a writing phase.
     """
 
     operation: str
@@ -47,14 +47,14 @@ class _Phase:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV, which has a row for each phase. Use the rates at the end of the slowest thread ("last")."""
+    """Read the CSV, which has a row for each phase. Use the rates over the time of the slowest thread ("last")."""
     rows = list(csv_rows(block, "MiB/s [last]", "entries/s [last]"))
     yield from (row for row in rows if isinstance(row, Unread))
     yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Read the JSON, which has an object for each phase with the configuration of its run."""
+    """Read the JSON, which has an object for each phase. The object includes the configuration of the run."""
     phases = []
     for document in documents:
         if isinstance(document.value, str):
@@ -83,7 +83,7 @@ def _of_row(row: Mapping[str, str]) -> _Phase:
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the tables of a run. An operation has one table, or several if services printed to the same output."""
+    """Read the tables of a run: one for each operation, or several if services printed to the same output."""
     command, began = block.search(r"^ *COMMAND LINE: (.*)$"), block.search(r"^ *ISO DATE: (.*)$")
     services = len(re.findall(r"(?i)service now listening", block.text))
     phases, unread, left_out = list[_Phase](), list[Unread](), 0
@@ -110,7 +110,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
-    """Yield (kind, value) of each row of a table: a rate, a total, "ms" (elapsed time) or "end" (the line "---")."""
+    """Yield (kind, value) of a table's rows. Kind: a rate, a total, "ms" (elapsed time) or "end" (the line "---")."""
     if not any(_RATE.match(label := line.partition(" :")[0].strip()) or _TOTAL.match(label) for line in table.lines):
         return
     for line in table.lines:
@@ -127,9 +127,9 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 
 
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
-    """Return the coordinator's rates, or None if it is unclear which table is the coordinator's.
+    """Return the rates of the coordinator, or None if its table cannot be told from those of services.
 
-    ``tables``: rows of each table. The coordinator's total is the sum of the services' totals.
+    ``tables``: rows of each table. The total of the coordinator is the sum over all services.
     """
     # With --dirstats, elbencho prints the rates of directories after the rates of files.
     rates = [dict(reversed(table)) for table in tables]
@@ -183,7 +183,7 @@ def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
 
 
 def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float | None:
-    """Return MiB/s, or IOPS x block size if elbencho printed few digits of MiB/s and both values agree."""
+    """Return a more exact rate in MiB/s: IOPS x block size, if MiB/s has few digits and both agree; else the MiB/s."""
     printed = mib_per_s or 0.0
     typed = _BLOCK_SIZE.search(phase.command.replace('"', ""))
     size = phase.settings.get("block_bytes") or (typed[1] if typed else "")
@@ -191,7 +191,7 @@ def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float 
         return mib_per_s
     with suppress(BadInputError):
         block_mib = parse_bytes(size) / MIB
-        # elbencho truncates MiB/s and IOPS to whole numbers.
+        # elbencho prints the integer parts of MiB/s and IOPS.
         if -block_mib < iops * block_mib - printed < 1:
             return iops * block_mib
     return mib_per_s

@@ -1,4 +1,4 @@
-"""fio: JSON output (--output-format=json or json+), even with other lines of fio around it."""
+"""fio: JSON output (--output-format=json or json+), even if it is between other lines of fio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Yield each run, with bandwidth and operations per second. Intermediate results of fio are skipped."""
+    """Yield each run with its bandwidth and operations per second. Skip intermediate results."""
     whole = [(document, document.value) for document in documents if not isinstance(document.value, str)]
     runs = [(document, run) for document, value in whole for run in _runs(value)]
     for (document, run), (_, later) in zip(runs, [*runs[1:], (None, None)], strict=False):
@@ -68,7 +68,7 @@ def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, Any]]) -> Iterator[ForeignFigure]:
-    """Yield the rates of a run. Jobs with equal name, group and settings ran together and have one rate."""
+    """Yield the rates of a run. Jobs with equal name, group and settings ran together, so they share one rate."""
     together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
     for job, given in zip(jobs, options, strict=True):
         settings = _settings(given, job)
@@ -92,7 +92,7 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
 
 
 def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
-    """Return total work / time of the slowest job, as in fio's summary, else the sum of the printed rates.
+    """Return total work / time of the slowest job, as in fio's summary. If they are missing, add the printed rates.
 
     fio rounds printed rates to KiB/s and, before version 2.2, to whole operations per second.
     """
@@ -112,6 +112,6 @@ def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, S
         with suppress(BadInputError, KeyError):
             settings[name] = parse_bytes(str(settings[key]))
             del settings[key]
-    # With several servers, fio adds a job with the sum of all others and the name of the last host.
+    # With several servers, fio adds a job that is the sum of all others, but has the name of the last host.
     has_host = "hostname" in job and job.get("jobname") != "All clients"
     return settings | ({"host": str(job["hostname"])} if has_host else {})

@@ -1,4 +1,4 @@
-"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and the output of the older scripts."""
+"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and the output of older scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.interop.foreign import COMMAS, DECIMAL_COMMA, Foreign, ForeignFigur
 from strakes.interop.reader_blocks import Block, Printed, Result
 from strakes.model.portrait import Setting
 
-# The brackets before a phase without a score are blank.
+# The brackets are blank before a phase that has no score.
 _RESULT = re.compile(
     r"[ \t]*\[(?:RESULT(-invalid)?\s*| {6})\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
     r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
@@ -23,13 +23,13 @@ _SCORE = re.compile(r"[ \t]*\[SCORE[^\]]*\]\s*(.*)$")
 _FIRST_SCORE = re.compile(r"[ \t]*IO-500 (?:(?:bw|md) )?score:.*$")
 _SECTION = re.compile(r"\s*\[([A-Za-z0-9-]+)\]\s*$")
 _KEY = re.compile(r"\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
-# Older IO500 scripts print GiB/s as "GB/s": published summaries until 2019 agree with IOR's output only in GiB/s.
+# Older IO500 scripts print "GB/s" but mean GiB/s: only so do summaries published until 2019 agree with IOR's output.
 _FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3, "mb/s": 1e6, "iops": 1.0}
 _INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the lines of results and the score. A log repeats all results at its end."""
+    """Read the results and the score. A log repeats all results at its end."""
     rates: dict[str, tuple[float, str]] = {}
     stated, invalid, commas, first_score = [], [], False, []
     for index, line in enumerate(block.lines):
@@ -123,7 +123,7 @@ def read_ini(block: Block) -> Iterator[Result]:
 
 TEXT = Printed(
     "IO500 summary",
-    # Older IO500 scripts print the name of the system first.
+    # Older IO500 scripts first print a system name.
     opens=re.compile(r"[ \t]*IO500 version |System:\s+\S+\s*$"),
     table=re.compile(rf"(?:{_RESULT.pattern})|(?:{_FIRST.pattern})"),
     ends=_SCORE,

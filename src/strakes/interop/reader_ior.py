@@ -16,7 +16,7 @@ _PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
 # Some launchers print the rank before each row.
 _RANK = r"^\s*(?:\d+:\s*)?"
 _ROW = re.compile(rf"{_RANK}(write|read)\s+(\S+)(?:\s+\S+){{5,}}\s*$")
-# A result row of IOR has 7 to 10 numbers after the operation.
+# In a complete row of IOR, 7 to 10 numbers follow the operation.
 _FULL_ROW = re.compile(rf"{_RANK}(?:write|read)(?:\s+[\d.]+){{7,10}}\s*$")
 _BEGINS_ROW = re.compile(rf"{_RANK}(?:write|read)\s+[\d.]")
 _HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
@@ -37,12 +37,12 @@ _JSON_PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|([^\s"{}\[\],]+))')
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read each test of an IOR run. A script (-f) can have several tests."""
+    """Read each test of an IOR run. A run of a script (option -f) can have several tests."""
     first_lines = (known for known in (_TEST_ID, _OPTIONS) if any(map(known.match, block.lines)))
     head, tests = block.parts(next(first_lines, _HEADER).match)
     if any(map(_FULL_ROW.match, head.lines)):
         tests.insert(0, head)
-    # Old versions of IOR print one table header for all tests.
+    # Old versions of IOR print the table header only once for all tests.
     has_header = any(map(_HEADER.match, head.lines)) or bool(_FULL_ROW.match(block.lines[0]))
     common, version = head.pairs(_PAIR), block.search(r"IOR-(\S+?):")
     for test in tests or [block]:
@@ -84,7 +84,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
     ended = not is_whole or bool(fastest or means) or any(map(_SUMMARY.match, test.lines))
     found = _test(rows, facts, *([] if ended else [_CUT_OFF]))
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
-        # Results that were copied without their rows have rates only in IOR's summary.
+        # If results were copied without the rows, only IOR's summary has rates.
         known = {operation for operation, rate in rows if number(rate)}
         lacking = [(operation, rate) for operation, rate in rates if operation not in known and number(rate)]
         found += [one for each in _apart(lacking) for one in _test(each, facts, note)]
@@ -138,7 +138,7 @@ def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: st
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Read JSON summaries result by result with patterns, because several versions of IOR write invalid JSON."""
+    """Read each result in JSON summaries by patterns, because several versions of IOR write invalid JSON."""
     for document in documents:
         fault = document.value if isinstance(document.value, str) else ""
         notes = [f"the JSON is damaged ({fault}); its results were read one by one"] if fault else []
@@ -159,7 +159,7 @@ def _json_pairs(text: str) -> dict[str, str]:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV summary, which has a row for each repetition. A test begins where an iteration number recurs."""
+    """Read the CSV summary, which has a row for each repetition. A new test begins when an iteration number recurs."""
     tests: list[tuple[dict[str, str], list[tuple[str, str]]]] = []
     seen: set[tuple[str, str]] = set()
     for row in csv_rows(block, "bw(MiB/s)"):

@@ -13,7 +13,7 @@ _TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
 _COUNT = r"\(of (\d+) iterations\)"
 _TIMES = re.compile(r"[ \t]*SUMMARY time\b")
 _ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dni].*)")
-_DAMAGED = re.compile(r"(?:\d\.\d+\s+\d+){2}\.\d")  # Numbers of a damaged row, whose name is unreadable.
+_DAMAGED = re.compile(r"(?:\d\.\d+\s+\d+){2}\.\d")  # The numbers in a row with an unreadable name.
 _VALUES = re.compile(r"[-+.,\dainf]+(?:\s+[-+.,\dainf]+)*\s*")
 _OLD_TREE = re.compile(r"[ \t]*tree (creation|removal) rate\s*:\s*(\S+)")
 _CUT_OFF = "the last line of mdtest's output is missing, so operations may be missing"
@@ -62,7 +62,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
-    # The columns are Max, Min, Mean and Std Dev. Newer versions of mdtest repeat them for iterations.
+    # The columns are Max, Min, Mean and Std Dev. Newer versions of mdtest have them again per iteration.
     columns: list[str] = []
     for index, line in enumerate(table.lines):
         if _TIMES.match(line):

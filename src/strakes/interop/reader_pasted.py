@@ -1,4 +1,4 @@
-"""Undo changes to printed results by terminals, launchers, mailers and editors."""
+"""Undo the changes that terminals, launchers, mailers and editors make to printed results."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from itertools import groupby
 from strakes.base.errors import BadInputError
 from strakes.interop.reader_blocks import Printed
 
-# Long sequences of spaces or digits are shortened, because some patterns take quadratic time on them.
+# Long runs of spaces, line ends or digits. They are shortened, because some patterns take quadratic time on them.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
-_LONGEST = 64  # Length of a shortened sequence. With twice the length, matching takes up to four times as long.
+_LONGEST = 64  # Length of a shortened run. Twice the length takes up to four times as long to match.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Colours, cursor movements and window titles (ECMA-48).
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")
-# A row of IOR or mdtest that a mailer wrapped at 72 to 80 columns, with its rest on the next line.
+# A row of IOR or mdtest that a mailer has wrapped at 72 to 80 columns, and the rest of the row on the next line.
 _WRAPPED = re.compile(
     r"^( *(?:write |read |Operation |(?:File|Directory|Tree) \w+ ).{45,})\n"
     r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",
     re.MULTILINE,
 )
-# Maximum length of a prefix before each line, from a launcher, logger or mailer. The time grows in proportion.
+# Maximum length of a prefix that a launcher, logger or mailer put before each line. The search time is proportional.
 _LONGEST_PREFIX = 80
-_MOST_MIXED = 64  # Maximum number of programs whose lines are mixed. The time grows in proportion.
+_MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The time is proportional.
 
-# Search only the first 1 MiB for prefixes. The time grows in proportion.
+# Bytes at the beginning of a file to search for prefixes. The search time is proportional.
 _BEGINNING = 1 << 20
-_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Times in a prefix, which differ between the lines of one program.
+_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Time in a prefix. It differs between lines of one program.
 
 
 def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
-    """Yield the text of a file as the tool printed it: without prefixes of lines, colours and foreign line ends.
+    """Yield the text of a file as the tool printed it: without line prefixes, colours and foreign line ends.
 
-    If several programs printed at the same time, yield one text for each program, in which the lines of other programs
-    are empty. Raises BadInputError if there are too many programs.
+    If lines of several programs alternate, yield one text for each program. The lines of other programs are empty in
+    it. Raises BadInputError if there are too many programs.
     """
     text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8", errors="replace")
     text = _ESCAPES.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
@@ -51,10 +51,10 @@ def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
 
 
 def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterator[list[str]]:
-    """Yield the lines of each program without their prefix, and last the lines without a known prefix.
+    """Yield the lines of each program without prefixes, and finally the lines that have no known prefix.
 
-    Different prefixes mean different programs if each prefix begins a result and the lines alternate. Services of
-    elbencho are one program.
+    Different prefixes mean different programs if results begin with each prefix and the lines alternate. All services
+    of elbencho count as one program.
     """
     prefixes = [found[0] if (found := re.match(prefix, line)) else "" for line in lines]
     tagged = [(_TIME.sub("", one).strip(), line[len(one) :]) for one, line in zip(prefixes, lines, strict=True)]
@@ -71,7 +71,7 @@ def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterat
 
 
 def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
-    """Yield a pattern for each prefix (such as a time stamp) with which all lines of a result begin."""
+    """Yield a pattern for each prefix, such as a time stamp, that begins all lines of a result."""
     begins = [pattern.pattern for tool in tools for pattern in (tool.opens, tool.table) if pattern]
     opening = re.compile(rf"(.{{1,{_LONGEST_PREFIX}}}?)(?:{'|'.join([*begins, '{ *$'])})")
     found = [(index, match[1]) for index, line in enumerate(lines) if (match := opening.match(line))]

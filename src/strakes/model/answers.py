@@ -7,15 +7,15 @@ from typing import Literal
 
 from strakes.stats.grades import Grade
 
-# How to average several measurements of one round of trials.
+# How to average several measurements of one round. (A round measures every combination of settings once.)
 Mean = Literal["arithmetic", "geometric", "median"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a question: its displayed name, and the ids of its measurements.
+    """An option that a question compares with others: its displayed name, and the ids of its measurements.
 
-    ``mean``: how to average several measurements of one round. In an arithmetic mean, high values dominate.
+    ``mean``: how to average several measurements. In an arithmetic mean, high values dominate.
     """
 
     label: str
@@ -27,8 +27,8 @@ class Option:
 class Question:
     """A question that a run answers: which option should a user choose?
 
-    ``title``: two or three words, e.g. "request size, writes". ``ordered``: options are sorted by cost, and the
-    cheapest good enough one is the answer. ``alike``: the answer if all options perform alike. ``advises``: whether
+    ``title``: two or three words, e.g. "request size, writes". ``ordered``: options are sorted by cost, and the answer
+    is the cheapest one that is good enough. ``alike``: the answer if all options perform alike. ``advises``: whether
     users can choose the setting. ``remark``: a caution, e.g. that the data came from a cache.
     """
 
@@ -51,7 +51,7 @@ class Question:
 class Part:
     """A condition of a claim: the ratio of the values of ``a`` and ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measurements, which are averaged in each round. ``ratio``: the name of the ratio, as text.
+    ``a``, ``b``: ids of measurements, of which the average counts. ``ratio``: name of the ratio in reports.
     """
 
     ratio: str
@@ -79,7 +79,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ratio by which the chosen option is better than another one, with interval and grade."""
+    """How many times better the chosen option is than another one, with interval and grade (certainty)."""
 
     option: str
     measure: str
@@ -94,7 +94,7 @@ class Answer:
     """The graded answer to a :class:`Question`, with the same fields and these:
 
     ``chosen``, ``measure``: the recommended option and its first measurement. ``against``: the comparison that decides
-    the grade. ``within``: maximum ratio between options with the grade "alike". ``blocks``: number of rounds.
+    the grade. ``within``: if options are "alike", upper bound of the ratio between them. ``blocks``: number of rounds.
     """
 
     id: str

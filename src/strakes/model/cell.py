@@ -41,9 +41,9 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# Unit -> 1 if more is better, -1 if less is better, 0 for loads of machines, which are neither good nor bad.
+# Unit of a metric -> 1: more is better, -1: less is better, 0: neither, because it is a load of machines.
 DIRECTIONS: Mapping[str, int] = {"B/s": 1, "op/s": 1, "s": -1, "%": 0, "B": 0}
-# Main metrics. A phase has at most one of them.
+# The main metrics. Each phase has at most one of these.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
 
 # The plan of measurements that another tool made.
@@ -52,7 +52,7 @@ NO_PLAN = Plan(0, ())
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity to measure in a phase of a plan. ``settings``: settings of this phase that the cell does not have."""
+    """A quantity to measure in a phase of a plan. ``settings``: additional settings of this phase only."""
 
     phase: str
     metric: Metric
@@ -60,12 +60,12 @@ class Measure:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the metric is a load of machines or accelerators, for which no precision is required."""
+        """Return whether the metric is a load of machines or accelerators. Such a metric need not reach a precision."""
         return not DIRECTIONS[UNITS[self.metric]]
 
     @property
     def suffix(self) -> str:
-        """Return the end of the measurement's id: the phase, and the metric if it is not a main metric."""
+        """Return the last part of the measurement's id: the phase, then the metric if it is not a main one."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
@@ -92,5 +92,5 @@ class Cell(Record):
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     def measure_id(self, phase: str) -> str:
-        """Return the id of the main measure of a phase, which findings cite."""
+        """Return the id that findings cite for the main metric of a phase."""
         return f"{self.key}:{phase}"

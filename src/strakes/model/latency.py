@@ -12,20 +12,20 @@ from itertools import accumulate
 from strakes.model.sample import Sample
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-# Histograms of waiting times between calls, which are no latencies of the file system.
+# Histograms to leave out: waiting times between calls are no latencies of the file system.
 _WAITS = ("gather", "lag")
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """Latency percentiles of ``calls`` calls, in seconds. ``SHARES`` has the names of the percentiles."""
+    """Latency percentiles of ``calls`` calls, in seconds. Names of percentiles are in ``SHARES``."""
 
     calls: int
     percentiles: Mapping[str, float]
 
 
 def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
-    """Return the latencies by kind of call over several samples of a phase. Empty without histograms.
+    """Return kind of call -> its latencies in several samples of a phase. Empty if there are no histograms.
 
     >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
     >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
@@ -43,7 +43,7 @@ def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
 
 
 def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
-    """Return the latencies of all calls of several samples of a phase, or None without histograms."""
+    """Return the latencies of all calls in several samples of a phase, or None if there are no histograms."""
     merged = [
         Sample("", histograms={"": histogram})
         for sample in samples
@@ -54,7 +54,7 @@ def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
 
 
 def _seconds_of(bucket: int, sub_bits: int) -> float:
-    """Return the midpoint of a histogram bucket in seconds; the histogram counts nanoseconds."""
+    """Return the midpoint of a histogram bucket in seconds. Bucket bounds are in nanoseconds."""
     if bucket < 1 << sub_bits:
         return bucket * 1e-9
     shift = (bucket >> sub_bits) - 1

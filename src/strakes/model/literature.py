@@ -1,4 +1,4 @@
-"""Published studies that strakes repeats, and the comparison of their values with a run."""
+"""Publications whose measurements strakes repeats, and the comparison of their values with a run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
-# Time to replicate files in study S2 (Zeng et al., 2021).
-# _SAID_MB_PER_S is from the text, MEASURED_S (files -> seconds) from the table.
+# Time to replicate the metadata of files to another server, from Zeng et al. (2021), publication S2.
+# _SAID_MB_PER_S is from its text, MEASURED_S (number of files -> seconds) from its table.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0
@@ -45,7 +45,7 @@ class Source:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
-        """Return the results that a run does not reproduce. ``against``: whether the run compares two systems."""
+        """Return the published results that a run does not reproduce. ``against``: the run compares two systems."""
         return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
@@ -57,7 +57,7 @@ SOURCES: Mapping[str, Source] = {
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A published value at the x position ``at`` of a figure, and the values of a run at the same position."""
+    """A published value at the x position ``at`` of a figure. ``own``: values of a run at the same position."""
 
     figure: str
     at: str
@@ -83,13 +83,13 @@ def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, .
 
 
 def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
-    """Return the distinct texts of the references to ``source`` in figures."""
+    """Return what the figures of a report say about ``source``, each text once."""
     references = [reference for figure in portrait.figures for reference in figure.references]
     return tuple(dict.fromkeys(reference.text for reference in references if reference.source == source))
 
 
 def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
-    """Return the size of the experiment: (quantity, published value, value of this run)."""
+    """Return rows on the size of the experiment: (quantity, published value, value of this run)."""
     target = portraits[0].target
     every = [cell.settings for portrait in portraits for cell in portrait.cells]
 
@@ -128,13 +128,13 @@ def _file_system(target: Mapping[str, Any]) -> str:
 def _place(x: float | str) -> str:
     if isinstance(x, str):
         return x
-    # The format "g" writes numbers from a million on with an exponent.
+    # Format "g" would write a million and more with an exponent.
     return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"
 
 
 @dataclass(frozen=True)
 class ReplicationRow:
-    """A recomputed row of the replication table in S2 (Zeng and others, 2021), with the rate implied by the time."""
+    """A row of the replication table of Zeng et al. (2021, S2), recomputed. ``implied_mb_per_s``: by published time."""
 
     files: int
     megabytes: float
@@ -144,12 +144,12 @@ class ReplicationRow:
 
 
 def replicated_megabytes(files: int) -> float:
-    """Return the megabytes of metadata of ``files`` files, from the bytes per file in S2 (Zeng and others, 2021)."""
+    """Return how many megabytes of metadata ``files`` files have, by the bytes per file of Zeng et al. (2021, S2)."""
     return files * BYTES_PER_FILE / MIB
 
 
 def replication_table() -> tuple[ReplicationRow, ...]:
-    """Return the recomputed table of metadata replication times in S2 (Zeng and others, 2021)."""
+    """Return the table of metadata replication times of Zeng et al. (2021, S2), recomputed."""
     amounts = [(files, replicated_megabytes(files), published_s) for files, published_s in MEASURED_S.items()]
     return tuple(
         ReplicationRow(files, amount, amount / CONFIGURED_MB_PER_S, published_s, amount / published_s)
@@ -158,7 +158,7 @@ def replication_table() -> tuple[ReplicationRow, ...]:
 
 
 def replication_disagreement() -> str:
-    """Return a text: S2 (Zeng and others, 2021) states one rate of replication in the text, and others in a table."""
+    """Return a sentence on Zeng et al. (2021, S2): their text and their table disagree on the rate of replication."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
         "Zeng et al. (2021) state different rates of replication: about {said:.0f} MB/s in the text, and {low:.0f} to "

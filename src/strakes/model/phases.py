@@ -15,7 +15,7 @@ StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
 
 @dataclass(frozen=True)
 class Stop:
-    """The rule that ends a phase: its amount of work, a time in ``seconds``, or a combination of both."""
+    """The rule that ends a phase: after an amount of work, after ``seconds``, or by a combination of both."""
 
     rule: StopRule = "amount"
     seconds: float | None = None
@@ -32,9 +32,9 @@ Value = TypeVar("Value")
 
 
 def usually(value: Value) -> Value:
-    """Return a dataclass field that the canonical form of a plan omits if it has its default ``value``.
+    """Return a dataclass field. The canonical form of a plan omits this field if it has the default ``value``.
 
-    Fields that are new in the schema use it, so that the fingerprints of stored plans stay the same.
+    Every field added to the schema later uses this, so that the hashes of stored plans do not change.
     """
     default: Value = field(default=value, metadata={"left_out": True})
     return default
@@ -70,7 +70,7 @@ class SizeShare:
 
 @dataclass(frozen=True)
 class TransferPhase:
-    """A phase where each rank writes or reads segments x block_bytes bytes, in calls of transfer_bytes."""
+    """A phase where each rank writes or reads segments x block_bytes bytes, with transfer_bytes in each call."""
 
     name: str
     operation: TransferOperation
@@ -113,7 +113,7 @@ class TransferPhase:
 
 @dataclass(frozen=True)
 class StreamPhase:
-    """A phase where each rank writes or reads one file in ``count`` calls of ``block_bytes``, like dd."""
+    """A phase where each rank writes or reads one file like dd: in ``count`` calls of ``block_bytes`` bytes."""
 
     name: str
     operation: Literal["write", "read"]
@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One call of a sequence on a small file. ``bytes`` 0: the whole file. ``unit_bytes`` 0: the unit of the phase."""
+    """One call of a sequence on a small file. 0 ``bytes``: the whole file. 0 ``unit_bytes``: as in the phase."""
 
     op: FlowCall
     bytes: int = 0
@@ -208,7 +208,7 @@ class FlowOperation:
 class SmallFilesPhase:
     """A phase where each rank works on a separate pool of small files, as in Postmark (Katcher 1997).
 
-    ``syncfs``: include a sync of the file system in the measured time.
+    ``syncfs``: the measured time includes a sync of the file system.
 
     >>> SmallFilesPhase("fill", "accumulate", 2048, 6144, files_per_rank=10).operations(ranks=2)
     20
@@ -236,11 +236,11 @@ class SmallFilesPhase:
 
     @property
     def operation(self) -> SmallFilesMode:
-        """Return the operation name of this phase's samples."""
+        """Return the name of the operation in the samples of this phase."""
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all ranks unless stopped early, or 0 if the size of the pool decides."""
+        """Return the number of operations of all ranks if nothing stops them early, or 0 if it depends on the pool."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
@@ -264,7 +264,7 @@ class SmallFilesPhase:
 
 @dataclass(frozen=True)
 class ProbePhase:
-    """A phase where each rank starts operations at fixed times, even if earlier ones failed or hang.
+    """A phase where each rank starts operations at fixed times, whether or not earlier ones have succeeded.
 
     >>> ProbePhase("watch", "file-create", rate_per_s=10, seconds=2.5).operations(ranks=2)
     50
@@ -290,7 +290,7 @@ class ProbePhase:
 
     def bytes_added(self) -> int:
         """Return the number of bytes that one rank adds."""
-        # For probes that only read, the engine creates a file of 256 blocks per rank.
+        # For probes that read, the engine creates a file of 256 blocks for each rank.
         most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 
@@ -305,9 +305,9 @@ class ProbePhase:
 
 @dataclass(frozen=True)
 class StagePhase:
-    """A phase where each rank gets the whole content of one shared file.
+    """A phase where every rank receives the whole content of one shared file.
 
-    ``readers_per_node``: number of ranks per node that read the file and send its data to the others (0: all read).
+    ``readers_per_node``: this many ranks of a node read the file and send the data to the others. 0: all ranks read.
     """
 
     name: str
@@ -322,17 +322,17 @@ class StagePhase:
 
     @property
     def operation(self) -> Literal["read"]:
-        """Return the operation name of this phase's samples."""
+        """Return the name of the operation in the samples of this phase."""
         return "read"
 
     def operations(self, ranks: int) -> int:
-        """Return 0, because the number of calls is unknown: it depends on the size of the file and on the nodes."""
+        """Return 0 for "unknown": the number of calls depends on the size of the file and the number of nodes."""
         return 0
 
 
 @dataclass(frozen=True)
 class TrainingPhase:
-    """A phase where each rank imitates an accelerator in training. Threads read batches of samples ahead.
+    """A phase where each rank imitates an accelerator that trains a model. Threads read batches of samples ahead.
 
     >>> epoch = TrainingPhase("epoch", "train", file_count=10, sample_bytes=4096, samples_per_file=5, batch_samples=4)
     >>> epoch.operations(ranks=3), epoch.bytes_added()
@@ -368,7 +368,7 @@ class TrainingPhase:
         return (self.steps or samples // self.batch_samples // ranks) * self.batch_samples * ranks
 
     def bytes_added(self) -> int:
-        """Return the number of bytes that all ranks add, or the expected value if sizes are random."""
+        """Return the number of bytes that all ranks add, or its expected value if the sizes are random."""
         return self.file_count * self.samples_per_file * self.sample_bytes if self.operation == "generate" else 0
 
     def inodes_added(self) -> int:
@@ -381,13 +381,13 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """A phase inside a mixed phase, on ``ranks`` ranks, which follow the ranks of the preceding part."""
+    """A phase inside a mixed phase. It runs on ``ranks`` ranks, the next ones after those of the preceding part."""
 
     ranks: int
     phase: PartPhase
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of this part in a team of ``ranks``, unless stopped early."""
+        """Return the number of operations of this part if nothing stops it early."""
         return self.phase.operations(ranks) * self.ranks // ranks
 
 
@@ -408,9 +408,9 @@ class MixedPhase:
 
     @property
     def operation(self) -> Literal["mixed"]:
-        """Return the operation name of this phase's samples."""
+        """Return the name of the operation in the samples of this phase."""
         return "mixed"
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all parts, unless stopped early."""
+        """Return the number of operations of all parts if nothing stops them early."""
         return sum(part.operations(ranks) for part in self.parts)

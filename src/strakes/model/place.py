@@ -11,13 +11,13 @@ from strakes.targets.description import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """The directory where a plan runs, and the required placements on servers.
+    """The directory where a plan runs, and the servers on which it and its subdirectories must be.
 
     ``target``: "against" for the second file system of a comparison. ``entries``: placements of subdirectories, by name
-    (``items.0.tree``). ``kept``: name of a directory for all executions of the plan. Without a name, each execution
-    gets a new one. ``drawn``: each round gets a new directory, so that placement by a hash varies. It is
-    created one round early, because some file systems move new directories to another server with a delay. Raises
-    ValueError for a name that leads to another directory, because another user may have written it.
+    (``items.0.tree``). ``kept``: name of a directory for all executions of the plan; if empty, each execution gets a
+    new one. ``drawn``: each round of the study gets a new directory, so that a placement by hash varies. It is created
+    one round early, because some file systems move a new directory to another server only later. Raises ValueError for
+    a name such as ".." that leads to another directory: another user may have written it.
     """
 
     target: Literal["", "against"] = ""
@@ -31,7 +31,7 @@ class Place:
             raise ValueError(f"not the name of a directory: {bad[0]!r}")
 
     def name_in(self, block: int) -> str:
-        """Return the name of the directory that all executions of a round share, or "" if each gets a new one."""
+        """Return the name of the directory for all executions in a round, or "" if each execution gets a new one."""
         return f"{self.kept}-{block}" if self.drawn else self.kept
 
     def is_left_empty(self) -> bool:

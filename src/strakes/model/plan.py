@@ -23,16 +23,16 @@ from strakes.model.record import from_fields
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
-# Phases without a stop rule end when their work is done.
+# Phases that have no stop rule, because they end when their work is done.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
-# Keys for the placement of ranks and buffers -> default. The canonical form omits defaults.
+# Key of the placement of ranks and buffers -> default value, which the canonical form omits.
 PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A team of ``ranks`` and the phases that it runs in order, with a barrier between phases.
+    """A plan for the engine: ``ranks`` ranks run the phases in order, with a barrier between phases.
 
     >>> from strakes.model.phases import MetadataPhase
     >>> plan = Plan(ranks=2, phases=(MetadataPhase("create", "file-create", "unique", items=10),))
@@ -55,7 +55,7 @@ class Plan:
         return from_fields(cls, {**document["team"], "seed": document["seed"], "phases": document["phases"]})
 
     def to_json(self) -> dict[str, object]:
-        """Return the canonical form, with all keys that the engine needs. Equal plans have equal documents."""
+        """Return the canonical JSON form, with all keys that the engine needs. Equal plans have equal forms."""
         team: dict[str, object] = {"ranks": self.ranks}
         if self.ranks_per_node is not None:
             team["ranks_per_node"] = self.ranks_per_node
@@ -70,7 +70,7 @@ class Plan:
         }
 
     def fingerprint(self) -> str:
-        """Return a hash (16 hex digits) of the canonical form without the seed, to recognise runs of equal plans."""
+        """Return a hash (16 hex digits) of the canonical form without the seed. It shows which runs had equal plans."""
         canonical = self.to_json()
         del canonical["seed"]
         text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
@@ -100,11 +100,11 @@ class Plan:
         return sum(stop.seconds or 0.0 for stop in stops)
 
     def bytes_on_target(self) -> int:
-        """Return the maximum number of bytes that the plan occupies on the target at any time."""
+        """Return the peak number of bytes that the plan occupies on the file system."""
         return self._peak(_phase_bytes)
 
     def inodes_on_target(self) -> int:
-        """Return the maximum number of files and directories on the target at any time, including directory trees."""
+        """Return the peak number of files and directories that the plan has on the file system."""
         return 1 + self._peak(_phase_inodes)
 
     def _peak(self, cost: Callable[[WholePhase, int], int]) -> int:
@@ -114,7 +114,7 @@ class Plan:
             if isinstance(phase, SmallFilesPhase):
                 key = (phase.files, "pool")
                 before, added = there.get(key, 0), cost(phase, ranks)
-                # A phase of transactions (as in Postmark) is assumed to double a pool of files at most.
+                # Assume that a phase of transactions (as in Postmark) at most doubles its pool of files.
                 there[key] = before + (min(before, added) if phase.mode == "transactions" else added)
                 peak = max(peak, sum(there.values()))
                 if phase.mode == "remove":

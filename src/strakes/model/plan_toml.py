@@ -19,7 +19,7 @@ _TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 
 
 def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
-    r"""Return the title and the plan in a file. ``seed``: default if the file has none.
+    r"""Return the title and the plan in a file. ``seed``: random seed if the file has none.
 
     Raises BadInputError that names the file and the invalid key.
 
@@ -52,7 +52,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     hints = phase.get("hints")
     if isinstance(hints, str):
         file, parts = folder / hints, PurePath(hints).parts
-        # Reports show hints, so another person's plan could publish files of the user.
+        # Reports show hints. A plan by somebody else could name a private file of the user, and so publish it.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
             raise BadInputError("this hints file is not allowed in a plan", where=hints, remedy=remedy)
@@ -76,7 +76,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _in_units(value: Any, key: str) -> Any:
-    if key == "hints":  # MPI-IO hints have units that only the MPI library knows.
+    if key == "hints":  # Only the MPI library knows the units of MPI-IO hints.
         return value
     if isinstance(value, Mapping):
         return {name: _in_units(member, name) for name, member in value.items()}

@@ -1,4 +1,4 @@
-"""Check plan documents against ``schemas/plan.json``. Errors name invalid keys as the engine does."""
+"""Check plans in JSON form against ``schemas/plan.json``. Errors name invalid keys in the same way as the engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.schemas import load_schema
 
-# Keys whose values select an alternative of a ``oneOf`` in the schema.
+# The value of such a key selects one of the alternatives in a ``oneOf`` of the schema.
 _DISCRIMINATORS = ("kind", "rule")
 _TYPES: Mapping[str, str] = {
     "object": "an object",

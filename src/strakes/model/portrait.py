@@ -34,9 +34,9 @@ class IntervalOf:
 class CellEstimate:
     """The result of a cell (a combination of a study's settings) that was measured ``runs`` times.
 
-    ``low``, ``high``: None if there are too few runs for an interval. ``values``: single runs in time order.
-    ``pooled``: total work divided by total time, for rates. ``imported``: measured by another tool. ``fresh``: rate of
-    the first run if it is far above all others.
+    ``low``, ``high``: bounds of the interval, or None if there are too few runs. ``values``: single runs in time order.
+    ``pooled``: for rates, total work divided by total time. ``imported``: measured by another tool. ``fresh``: rate of
+    the first run, if it is far above all others.
     """
 
     id: str
@@ -57,7 +57,7 @@ class CellEstimate:
 
 @dataclass(frozen=True)
 class SkippedCell:
-    """A combination of settings that was not measured, because of the file system or the budget, with the reason."""
+    """A combination of settings that was not measured. ``reason``: for example, the time budget or the file system."""
 
     study: str
     settings: Mapping[str, Setting]
@@ -70,7 +70,7 @@ class Finding:
 
     ``verdict``: measured, holds or does-not (claims), forecast (extrapolated), inconclusive (too few measurements),
     unknown (not measured). ``needs``: the missing measurement. ``evidence``: ids of measurements. ``tone``: whether the
-    interval shows a strength or a weakness. ``grade``: only for claims.
+    interval shows a strength or a weakness. ``grade``: certainty, only for claims.
     """
 
     id: str
@@ -86,7 +86,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning on some measurements (ids in ``cells``) or, if ``cells`` is empty, on the whole run."""
+    """A warning about measurements. ``cells``: ids of these measurements; empty for the whole run."""
 
     code: str
     text: str
@@ -96,7 +96,7 @@ class RunWarning:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a figure. ``x``: a number (log or linear axis) or a category."""
+    """A point of a figure. ``x``: number or category. ``cell``: id of the measurement that gives the y value."""
 
     x: float | str
     cell: str
@@ -112,9 +112,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published result in a figure, or a law fitted to the run: a range of x, points (x, y), or only a text.
+    """What a figure shows beside measurements: a published result or a fitted law, as x range, points (x, y) or text.
 
-    ``label``: name of the points in the figure.
+    ``label``: name of these points in the figure.
     """
 
     source: str
@@ -127,7 +127,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a study. Its points are measurements, whose results are the y values."""
+    """A figure of a study. Each point is a measurement, and its y value is the result."""
 
     study: str
     title: str
@@ -151,7 +151,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """Counters of a server or storage target, summed over ``visits`` executions of the plan of a cell.
+    """Counters of a server or storage target, summed over the ``visits`` executions of a cell's plan.
 
     They include the creation and removal of files. ``strakes.targets.description.Observation`` lists their names.
     """
@@ -165,7 +165,7 @@ class ServerCount:
 
 @dataclass(frozen=True)
 class Portrait:
-    """The content of a report. ``run``, ``target`` and ``environment``: facts on run, file system, machine."""
+    """The content of a report. ``run``, ``target``, ``environment``: facts about run, file system, machine."""
 
     run: Mapping[str, Any]
     target: Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Convert frozen dataclasses to JSON records of the store and of engines, and back.
 
-Missing keys get their default, and unknown keys are ignored. ``from_json`` and ``to_json`` of a class have priority.
+A missing key gets its default, and an unknown key is ignored. A class may define ``from_json`` and ``to_json`` instead.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from strakes.targets.description import Layout
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Types of large values, which are stored without conversion.
+# Types of large values. These are stored without conversion.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
 class Record:
-    """Base class of records. Fields with default values are not written, unless they are in ALWAYS."""
+    """Base class of records. A field with its default value is not written, unless the field is in ALWAYS."""
 
     ALWAYS: ClassVar[tuple[str, ...]] = ()
 
@@ -104,7 +104,7 @@ def _of_type(kind: Any, value: Any) -> Any:
 
 
 def _number(kind: Any, value: Any) -> Any:
-    # JSON may contain the integer 4 as 4.0. Both must have the same fingerprint.
+    # JSON may contain 4 or 4.0. Both become the same integer, so that hashes are equal.
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1):
         raise ValueError(f"{value!r} is not a valid {kind.__name__}")
     return kind(value)
@@ -154,7 +154,7 @@ def _written(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
     return tuple(
         (one.name, _default(one) if sparse and one.name not in always else MISSING, hints[one.name] in _AS_THEY_ARE)
         for one in fields(kind)
-        # Runs cannot set the components of a composite layout, so records omit them.
+        # Records omit the components of a composite layout, because runs cannot set them.
         if one.init and (kind, one.name) != (Layout, "components")
     )
 

@@ -1,4 +1,4 @@
-"""The clients that work during a fail-over drill, as a phase of the engine."""
+"""The load of clients during a fail-over drill, as a phase of a plan."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _GRACE_S = 60.0
 class Timing:
     """Planned times of a drill, in seconds.
 
-    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. If this is None, the
-    fault is undone when all clients have ended or, if they hang, after ``undone_within_s``.
+    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. If that is None, it
+    is undone when all clients have ended, or after ``undone_within_s`` if clients hang.
     """
 
     before_s: float
@@ -28,7 +28,7 @@ class Timing:
 
     @property
     def seconds(self) -> float:
-        """Return how many seconds the clients are planned to create files."""
+        """Return the planned time during which clients create files, in seconds."""
         return self.before_s + self.after_s
 
     @property
@@ -45,7 +45,7 @@ class Timing:
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
-    """Return the phase in which the clients create empty files, or files of ``file_bytes`` written with fsync.
+    """Return a phase where clients create empty files, or write and fsync files of ``file_bytes``.
 
     ``sessions``: each client is a libcephfs session instead of a thread on the mount.
     """
@@ -61,6 +61,6 @@ def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes
 
 
 def kind_of_clients(plan: Plan) -> str:
-    """Return the number of clients and what each client is, as text."""
+    """Return a text with the number of clients, and whether they are sessions or threads."""
     kind = "each a session of libcephfs" if plan.inside_ceph() else "threads on this machine's mount"
     return f"{counted(plan.ranks, 'client')} ({kind})"

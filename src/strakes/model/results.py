@@ -14,7 +14,7 @@ from strakes.model.sample import Sample
 
 @dataclass(frozen=True)
 class Observation:
-    """A value from one phase of one execution of a plan. ``sample``: all that was measured in this phase.
+    """A value from one phase in one execution of a plan. ``sample``: everything that was measured in the phase.
 
     ``servers``: counters of servers during the plan. ``at_s``: start of the plan, Unix time.
     """
@@ -29,9 +29,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Measured:
-    """A quantity measured with the same settings in all trials, with its values in time order.
+    """A quantity, and its values with the same settings in time order.
 
-    ``settings``: those of cell and phase together. ``elsewhere``: another node had written the data that was read.
+    ``settings``: those of its cell and phase. ``elsewhere``: another node had written the data that was read.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Measured:
 
     @property
     def direction(self) -> int:
-        """Return 1 for rates, -1 for times, which are better if they are shorter, and 0 for loads."""
+        """Return 1 for rates (higher is better), -1 for times (lower is better), and 0 for loads."""
         return DIRECTIONS[self.unit]
 
     @property
@@ -53,7 +53,7 @@ class Measured:
         return not self.direction
 
     def by_block(self) -> dict[int, float]:
-        """Return round -> value, for the trials that measure."""
+        """Return number of the round -> value, without pilot executions."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == "measure"}
 
 
@@ -70,7 +70,7 @@ class Results:
         return {cell.id: cell for cell in self.measured}
 
     def get(self, measure_id: str) -> Measured:
-        """Return the measurement with that id. Raises KeyError for an unknown id."""
+        """Return the measurement with this id. Raises KeyError for an unknown id."""
         return self._by_id[measure_id]
 
     def of_study(self, study: str) -> Results:
@@ -82,7 +82,7 @@ class Results:
         return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """Return the measurements of the load ``metric`` (``device_busy``, ``iowait``, ...) with these settings."""
+        """Return the measurements of a load, such as ``device_busy`` or ``iowait``, with these settings."""
         return [cell for cell in self._agreeing(settings) if cell.is_side and cell.id.endswith(f":{metric}")]
 
     def _agreeing(self, settings: Mapping[str, Setting]) -> list[Measured]:
@@ -98,5 +98,5 @@ class Results:
         return sorted(found, key=float)
 
     def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
-        """Return the ids of measurements, as evidence of a finding."""
+        """Return the ids of measurements, which a finding cites as evidence."""
         return tuple(cell.id for cell in measured)

@@ -1,4 +1,4 @@
-"""The engine's message about a finished phase. ``docs/reference/engine.md`` defines it."""
+"""The engine's message about a finished phase. ``docs/reference/engine.md`` defines the message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Maximum delay of the last rank, as a share of a phase. It lowers the rate by half of what "alike" rates may differ.
+# Maximum delay of the last rank as a share of a phase. It lowers a rate by half of what still counts as "alike".
 APART_SHARE = 0.05
 
 
@@ -30,7 +30,7 @@ APART_SHARE = 0.05
 class Skew:
     """Time between the starts of the first and the last rank of a phase.
 
-    ``rank``, ``host``: the last rank and its host, if known. ``share``: the skew as a share of the phase's duration.
+    ``rank``, ``host``: the last rank and its host, if known. ``share``: the skew divided by the duration of the phase.
     ``crowded``: a machine had fewer processors than ranks. ``clock_uncertainty_s``: possible error of the skew.
     """
 
@@ -47,7 +47,7 @@ class Skew:
         return self.share > APART_SHARE
 
 
-# A read measures storage if at most this share of the file was in the page cache before.
+# A read counts as a read from storage if at most this share of the file was in the page cache before.
 CACHED_SHARE = 0.05
 
 
@@ -55,7 +55,7 @@ CACHED_SHARE = 0.05
 class PageCache(Record):
     """Bytes of a file in the page cache before and after a phase.
 
-    ``method``: how they were counted ("none": unknown). ``error_bytes``: error if only a sample of pages was checked.
+    ``method``: how they were counted, or "none". ``error_bytes``: error if only a sample of pages was checked.
     """
 
     method: str = "none"
@@ -67,7 +67,7 @@ class PageCache(Record):
 
 @dataclass(frozen=True)
 class NodeOfPhase(Record):
-    """A node of the team. Its ranks begin with ``first_rank`` and end before the first rank of the next node."""
+    """A node of the ranks. It has the ranks from ``first_rank`` to the one before the next node's first rank."""
 
     host: str
     first_rank: int = 0
@@ -76,7 +76,7 @@ class NodeOfPhase(Record):
 
 @dataclass(frozen=True)
 class HeldBack(Record):
-    """Total seconds that the ranks of a phase waited because of a load limit (--impact, --neighbour)."""
+    """Seconds that the ranks of a phase waited in total because of a load limit (--impact, --neighbour)."""
 
     held_back_s: float
 
@@ -85,9 +85,9 @@ class HeldBack(Record):
 class Sample(Record):
     """The totals of a finished phase over all ranks.
 
-    ``ranks`` has a row for each rank, with the values of ``columns``. ``counters``: of the node of rank 0. ``parts``:
+    ``ranks``: a row for each rank, with the values of ``columns``. ``counters``: those of rank 0's node. ``parts``:
     samples of a mixed phase. ``population``, ``read_bytes``: a pool of small files, and bytes read from it.
-    ``recovery_first_s`` to ``drill``: only for fail-over drills. A sample of another tool has only a name and a rate.
+    ``recovery_first_s`` to ``drill``: only for fail-over drills. An imported sample has only a name and a rate.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Sample(Record):
 
     @property
     def reads_small_files(self) -> bool:
-        """Return whether the phase read small files through the kernel, with an unknown share from the page cache."""
+        """Return whether the phase read small files through the kernel: an unknown share is from the page cache."""
         small = self.kind in ("metadata", "small-files") and self.effective.get("backend") in ("posix", "uring")
         return small and self.data_read > 0
 
@@ -181,7 +181,7 @@ class Sample(Record):
 
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
-    """Return the sample of a phase or of a part of a mixed phase. A part gets the counters of the mixed phase.
+    """Return the sample of the phase with this name. A part of a mixed phase gets the counters of the mixed phase.
 
     >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
     >>> part = sample_named([Sample("fill"), both], "watch")

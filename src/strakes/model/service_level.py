@@ -40,12 +40,12 @@ class Minute(Protocol):
 
     @property
     def figures(self) -> Mapping[str, LatencyCounts]:
-        """Return name -> latency distribution. A name ends with the operation, as in "probe create"."""
+        """Return name -> latency distribution. Each name ends with an operation, as in "probe create"."""
 
 
 @dataclass(frozen=True)
 class ServiceLevel:
-    """A limit of ``most_s`` for the ``percentile`` of ``operation``, in the share ``of_minutes`` of all minutes."""
+    """A requirement: in a share ``of_minutes`` of minutes, ``percentile`` of ``operation`` is at most ``most_s``."""
 
     text: str
     percentile: float
@@ -56,7 +56,7 @@ class ServiceLevel:
 
 @dataclass(frozen=True)
 class Kept:
-    """The result for a service level: its limit was exceeded in ``bad`` of ``minutes`` minutes."""
+    """The result for a service level: latencies exceeded the limit in ``bad`` of ``minutes`` minutes."""
 
     level: ServiceLevel
     minutes: float
@@ -66,7 +66,7 @@ class Kept:
     def kept(self) -> bool | None:
         """Return whether the service level is met, or None without a measured minute.
 
-        One bad minute is tolerated, unless all minutes must be good.
+        One bad minute is tolerated, unless the service level requires 100 % of minutes.
         """
         share = 1 - self.level.of_minutes
         return self.bad <= (max(share * self.minutes, 1.0) if share else 0.0) if self.minutes else None
@@ -105,7 +105,7 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
     for row in rows:
         exceeded = is_exceeded(level, row)
         if exceeded is not None:
-            # A period slightly longer than 60 s counts as one minute.
+            # A period of a little more than 60 s counts as one minute.
             length = min(row.seconds / 60, max(1.0, round(row.seconds / 60)))
             minutes += length
             bad += length * exceeded
@@ -113,7 +113,7 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
 
 
 def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
-    """Return whether the latencies of any directory exceeded the limit, or None if no directory was probed."""
+    """Return whether latencies exceeded the limit in any probed directory, or None if no directory was probed."""
     probe = f"probe {level.operation}"
     histograms = [one for name, one in row.figures.items() if name.endswith(probe) and one.count]
     return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None

@@ -1,4 +1,4 @@
-"""Settings and their levels as text."""
+"""Texts for settings and their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.model.portrait import Setting
 
 
 def label_of(key: str) -> str:
-    """Return the displayed name of a factor, without its unit.
+    """Return the displayed name of a setting, without its unit.
 
     >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
     ('transfer', 'phase', 'O_DIRECT', 'ranks')
@@ -23,7 +23,7 @@ def label_of(key: str) -> str:
 
 
 def level_of(key: str, value: Setting) -> str:
-    """Return the displayed level of a factor. Its unit follows from the last word of ``key``.
+    """Return a setting's value as text. The last word of ``key``, the setting's name, gives the unit.
 
     >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
     ('64 KiB', 'yes', '1,024', '500 ms')
@@ -40,7 +40,7 @@ def level_of(key: str, value: Setting) -> str:
 
 
 def level_text(key: str, value: Setting) -> str:
-    """Return a level as text that needs no title.
+    """Return a setting's value as text that is clear without the name of the setting.
 
     >>> [level_text(*pair) for pair in (("ranks", 8), ("data_bytes", 65536), ("files", "strided"), ("stripes", 3))]
     ['8 processes', '64 KiB per process', 'strided files', 'stripes 3']

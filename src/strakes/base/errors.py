@@ -62,7 +62,7 @@ class StrakesError(Exception):
         return "; ".join([self.what, *self._reasons()])
 
     def lines(self) -> list[str]:
-        """Return the lines that the command prints."""
+        """Return the lines that the command prints for this error."""
         return [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
 
     def _reasons(self) -> list[str]:

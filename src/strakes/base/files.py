@@ -1,7 +1,7 @@
 """Open and replace files safely, even if another user plants links, pipes or devices.
 
 Paths are resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Symbolic links are
-followed only if this user or root owns them. Root also requires that only root can write to the link's directory. A
+followed only if this user or root owns them. If this user is root, nobody else may write to the link's directory. A
 file in the store ("kept" file) must be a regular file. On a FUSE mount of another user, all files are treated as files
 of that user.
 """
@@ -30,7 +30,7 @@ _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_MODE = 0o1300  # Temporary mode of a new directory, to recognise it. No other program uses this mode.
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
-# (path, descriptor) pairs: the descriptor replaces the path, which may later lead to another directory.
+# (path, descriptor) pairs. Files in the path are opened by the descriptor, because the path may later lead elsewhere.
 _pinned: list[tuple[Path, int]] = []
 
 
@@ -112,7 +112,7 @@ def make_new_directory(path: Path) -> int:
         os.mkdir(path.name, _NEW_MODE, dir_fd=parent)
         _sync(parent)
         with closing(os.open(path.name, _STEP, dir_fd=parent)) as made:
-            # The owner of the parent directory can put another directory here, even one of this user.
+            # The owner of the parent directory can replace the new directory, even by another one of this user.
             if os.fstat(made).st_mode & 0o1777 == _NEW_MODE and owner_of(made) in (0, os.geteuid()):
                 os.chmod(f"/proc/self/fd/{made}", 0o700)
             else:  # Some file systems store no modes, so the parent directory decides.
@@ -125,7 +125,7 @@ def make_new_directory(path: Path) -> int:
 
 @contextmanager
 def pinned(path: Path, opened: int | None = None) -> Iterator[int]:
-    """Access the files in ``path`` by one descriptor, even if the path later leads elsewhere. Raises OSError."""
+    """Open ``path`` once, and access its files by the descriptor: the path may later lead elsewhere. Raises OSError."""
     with closing(open_directory(path) if opened is None else os.dup(opened)) as directory:
         _pinned.append((path, directory))
         try:
@@ -328,7 +328,7 @@ def own_directory(path: Path) -> Iterator[int]:
 def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
     """Open a directory. Raises PlantedFileError if other users can replace files in it or, for root, the directory.
 
-    Whoever owns a parent directory can replace the directory, even by another directory of root.
+    The owner of a parent directory can replace the directory, even by another directory of root.
     """
     with _directory(path, make=make, guarded=os.geteuid() == 0) as directory:
         others_write = os.fstat(directory).st_mode & _OTHERS_WRITE
@@ -373,7 +373,7 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
-    """Return the content of an open file. Raises OSError, or BadInputError for an endless or too large file."""
+    """Return the content of an open file. Raises OSError, or BadInputError for more than ``most_bytes``."""
     content = bytearray()
     # Files in /proc have a size of 0, and reading them may block.
     size = os.fstat(file.fileno()).st_size

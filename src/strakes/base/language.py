@@ -46,7 +46,7 @@ def english() -> Iterator[None]:
 
 
 def gettext(message: str, **values: object) -> str:
-    """Return the translation of an English message, with ``values`` in its {fields}; English if there is none.
+    """Return the translation of an English message, or the message itself, with ``values`` in its {fields}.
 
     >>> gettext("{count} more in the report", count=3)
     '3 more in the report'

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _STARTED_BY = "STRAKES_STARTED_BY"
 # Bit of SIGKILL in the mask of pending signals (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
-# Kernel functions in which clients of FUSE, Lustre, NFS, CephFS and SMB wait for a server.
+# Kernel functions where clients of FUSE, Lustre, NFS, CephFS and SMB wait for a server.
 _SERVER_WAIT = re.compile(
     "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
 )
 
 _MOST_POLL_S = 2e6
 _DAY_S = 86_400
-_MOST_WORDS_BYTES = 8 << 20  # The kernel's limit is 6 MiB (execve(2)).
+_MOST_WORDS_BYTES = 8 << 20  # The kernel allows 6 MiB of arguments (execve(2)).
 _CEPH_CONF = "/etc/ceph/ceph.conf"
 
 
@@ -237,7 +237,7 @@ def _proc_text(place: str, name: str) -> str:
 
 
 def _fields(pid: int | str) -> list[str]:
-    # The second field is the program's name in parentheses, with any characters.
+    # In /proc/PID/stat, the second field is the program's name in parentheses, with any characters.
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     return []

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-# Time of the measurement in seconds: 30 kernel ticks of 10 ms.
+# Duration of the measurement in seconds: 30 kernel ticks of 10 ms.
 _LOOK_S, _SAMPLES = 0.3, 30
 
 
 class OtherPrograms(NamedTuple):
-    """Load by other programs. ``share``: their share of processor time (0 to 1). ``running``: number of threads."""
+    """Load by other programs. ``share`` of processor time: 0 to 1. ``running``: mean number of running threads."""
 
     share: float
     running: float

@@ -54,7 +54,7 @@ class TomlFile:
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def tables(self, key: str, known: Collection[str], lacking: str, remedy: str) -> list[Any]:
-        """Return the tables called ``key``. Raises BadInputError if there are none, or for an unknown top-level key."""
+        """Return the tables called ``key``. Raises BadInputError if it is absent, or for an unknown top-level key."""
         if unknown := sorted(set(self.values) - set(known)):
             remedy = did_you_mean(unknown[0], known)
             raise BadInputError(f"unknown key {unknown[0]!r}", where=self.name, remedy=remedy)
@@ -64,7 +64,7 @@ class TomlFile:
         return tables
 
     def line(self, keys: Keys) -> int:
-        """Return the line number of the value at ``keys``, or that of the table around it.
+        """Return the line number of the value at ``keys``, or of the table that contains it.
 
         >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
         >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))

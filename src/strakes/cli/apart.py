@@ -63,7 +63,7 @@ def run_apart(
     status_of_child, status_for_parent = os.pipe()
     trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # inherit orphans of the child, to list those that hang
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # inherit orphans of the child, to list hanging ones
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -88,8 +88,8 @@ def run_apart(
         relay.enter()
     os.close(status_of_child)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    # The child has its own process group, so the parent alone passes it the terminal's signals. Without the second
-    # line, SIGTTOU would stop the child when it writes to the terminal.
+    # The child has its own process group, so the parent alone passes it the terminal's signals. SIGTTOU is ignored,
+    # because it would stop a child that writes to the terminal.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -46,7 +46,7 @@ def print_check(result: Check) -> None:
 
 
 def print_rehearsal(result: Rehearsal) -> None:
-    """Print the single failures and the harmful pairs of failures. JSON has all pairs."""
+    """Print the predicted effects of single failures and of harmful pairs of failures."""
     if result.nothing:
         say(f"Nothing to rehearse: {result.nothing}.")
         return

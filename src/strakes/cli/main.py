@@ -136,11 +136,11 @@ def cli(ctx: click.Context, language: str | None) -> None:
         click.echo(ctx.get_help())
 
 
-# Minimum address space: OpenBLAS cannot allocate its buffers in 300 MB, but can in 450 MB.
+# Minimum limit on address space: OpenBLAS cannot allocate its buffers in 300 MB, but can in 450 MB.
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
 # Minimum limit on open files. A survey needs 24, and each of up to 64 parallel commands on servers needs 6.
 _LEAST_OPEN_FILES = 512
-# Minimum file size and stack size. Output is buffered in files of up to 68 MiB. Engines crash with 800 KiB of stack.
+# Minimum limits on file size and stack. Buffer files have up to 68 MiB. Engines crash with 800 KiB of stack.
 _LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 2 << 20
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")

@@ -38,7 +38,7 @@ def request_from(
     studies: tuple[Study, ...],
     amounts: Amounts | None = None,
 ) -> Request:
-    """Return a request to measure all factor levels of these studies."""
+    """Return a request to measure these studies with every value of their settings."""
     return Request(
         kind,
         name,

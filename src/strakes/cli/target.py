@@ -87,7 +87,7 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
 
 
 def layout_text(layout: Layout) -> str:
-    """Return the layout of files as text. Omits a stripe size that equals that of the preceding component."""
+    """Return the layout of files as text. Omits a stripe size that equals the preceding component's."""
     mirrors: dict[int, list[str]] = {}
     sizes: dict[int, int] = {}
     for part in layout.components:

@@ -32,7 +32,7 @@ _CAUSED, _TRIED = b".", b"tried"
 
 
 class Promise:
-    """A guard process and a record on disk, from which a fault is undone even if the drill is killed."""
+    """A guard process and a record on disk. Each of them suffices to undo a fault if the drill is killed."""
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
         """Record how to undo the fault, and start the guard process.
@@ -47,7 +47,7 @@ class Promise:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 self._copy = os.memfd_create("record")
                 os.write(self._copy, file.read())
-                # The child inherits only this O_PATH descriptor: close(2) sends no request to a server for it.
+                # The child inherits an O_PATH descriptor, because closing it sends no request to a server.
                 self._journal = os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
             self._guard = subprocess.Popen(
                 python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),

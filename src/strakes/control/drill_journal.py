@@ -85,8 +85,8 @@ def put_right_open(
 
     Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone. ``settle``:
     whether to remove the file afterwards. If not, a lock by another process is ignored after COMMAND_S seconds.
-    ``there``: whether the current directory is that of the drill. ``journal``: descriptor of the file in the store, if
-    ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
+    ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the file in the store,
+    if ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:

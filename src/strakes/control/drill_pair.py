@@ -55,7 +55,7 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
 class FaultTrial:
     """The outcome of one fault on the two servers.
 
-    ``switched_off``: fenced node -> seconds from the fault to the request that its BMC cut the power. ``outage_s``:
+    ``switched_off``: fenced node -> seconds from the fault until its BMC was asked to cut the power. ``outage_s``:
     longest wait of a client, or None if a client got no more answers. ``told``: number of alerts.
     """
 
@@ -189,7 +189,7 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Return fenced node -> seconds from the fault to the request that its BMC cut the power.
+    """Return fenced node -> seconds from the fault until its BMC was asked to cut the power.
 
     The first request counts. But the fault ``power-off`` is such a request itself. For this fault, the last request
     before the cluster reports success counts.
@@ -204,7 +204,7 @@ def switched_off(
 
 @dataclass(frozen=True)
 class Spread:
-    """Median of durations in seconds. ``interval``: confidence interval of the median; None for few values."""
+    """Median of durations in seconds. ``interval``: confidence interval of the median, if there is one."""
 
     median_s: float
     interval: Interval | None

@@ -61,7 +61,7 @@ class Fault(ABC):
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
-        """Cause the fault, and return what was done at what time. Raises StrakesError if that fails."""
+        """Cause the fault, and return the actions with their times. Raises StrakesError if that fails."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
         """Call ``seen`` for each change of a server's state until ``stop`` is set. Runs in a thread of the drill."""
@@ -121,7 +121,7 @@ class PowerOff(OneCommand):
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
         # ipmitool reads the password from a file; fence_ipmilan would show it on a command line. Cipher suite 3,
-        # because older BMCs lack 17, the default.
+        # because older BMCs lack the default, 17.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")

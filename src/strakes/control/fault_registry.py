@@ -17,7 +17,7 @@ COMMAND = "command"
 
 
 class FaultEntry(NamedTuple):
-    """Entry for a kind of fault. ``takes``: options (fields of ``Ask``) that the fault uses beside the directory."""
+    """Entry for a kind of fault. ``takes``: options (fields of ``Ask``) that it uses in addition to the directory."""
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]

@@ -18,9 +18,9 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# Where a knob is set. The file system itself stores a knob of the "cluster", which any client can set.
+# Where a setting (knob) is made. The file system itself stores a setting of the "cluster", which any client can make.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# Format of the output from which a value is read.
+# Format of the output that contains a value.
 Answer = Literal["plain", "lctl", "ceph config dump", "gluster volume info"]
 
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")

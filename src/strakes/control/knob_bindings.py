@@ -165,7 +165,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # Only a mount without a disk has a read-ahead of its own; the disk's is another knob.
+        # Only mounts without a disk: the read-ahead of a disk is a separate knob.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 

@@ -2,7 +2,7 @@
 
 The records are in ``/run/strakes/knobs``, or in the directory ``STRAKES_RUN``. A restart of the machine removes the
 records and resets the settings. Each change is noted in a journal of its store before it is recorded here. At the end,
-the record is removed first. So if no journal contains the change of a record, the journal is lost.
+the record is removed first. So a record whose change is in no journal means that the journal is lost.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal in a container is not visible here. Then a changed value shows that the record counts.
+            # A journal in a container is not visible here. Then the record counts only if the value has changed.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host

@@ -240,7 +240,7 @@ class KnobJournal:
 
 
 def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
-    """Return the readable journals, oldest first, and the errors of the others."""
+    """Return the readable journals, oldest first, and an error for each unreadable one."""
     states, errors = [], []
     for path in _files(root):
         try:
@@ -336,7 +336,7 @@ def _remove(path: Path) -> None:
 
 def _is_locked(path: Path) -> bool:
     with suppress(OSError), closing(open_kept(path, os.O_RDWR)) as descriptor:
-        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # A shared lock: two tests may coincide.
+        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # Shared, so that two tests do not conflict.
     return False
 
 

@@ -147,7 +147,7 @@ class KnobPlace:
         else:
             value = plain(done.stdout, self.field)
         if value and re.match(r"-(?![\d.]+$)", value):
-            raise not_understood(value)  # The writing command would take the value for an option.
+            raise not_understood(value)  # Commands would mistake such a value for an option.
         return value
 
     def write(self, value: str | None, run: Runner) -> None:

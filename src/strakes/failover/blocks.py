@@ -39,7 +39,7 @@ class Block:
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Return all inner sections with this name, merged into one. It is empty if there are none."""
+        """Return the inner sections with this name merged into one section, which may be empty."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -48,7 +48,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield all inner sections, each with the names that lead to it, such as ``quorum device``."""
+        """Yield (path, section) for all inner sections. A path is a list of names, such as ``quorum device``."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block
@@ -115,7 +115,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
 
 
 def rewritten_drbd(text: str) -> str:
-    """Return a DRBD file with secrets and odd characters replaced. Raises BadInputError if it names outside files."""
+    """Return a DRBD file that is safe for drbdadm. Raises BadInputError if drbdadm could open files elsewhere."""
     lines, before = list[str](), ""
     for line in text.splitlines():
         words = list[str]()

@@ -57,7 +57,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
 }
 # Severity of a case of a rule -> class of the texts that name places. A plain text has the severity of the rule.
 _GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
-_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Names of facts that are not settings in a file.
+_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Properties in rules that are not settings in a file.
 _NO_FACTS = ("about", "severity")
 _TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # "token" is a time-out of Corosync, no secret.
 
@@ -81,7 +81,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """A mistake that a rule found: its places, why it is one, and the remedy."""
+    """A mistake that a rule found: its places, the reason and the remedy."""
 
     rule: str
     severity: Severity
@@ -166,7 +166,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place of a mistake once. If only the files of some nodes are wrong, their names come first."""
+    """Yield each place of a mistake once. If only the files of some nodes are wrong, these nodes are named first."""
     common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
     yield from common
     own: dict[str, list[str]] = {}

@@ -52,7 +52,7 @@ class Cib:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        """Return Pacemaker 2 name -> value of cluster properties. If the CIB has the Pacemaker 3 name, it counts."""
+        """Return Pacemaker 2 name -> value of cluster properties. A value with the Pacemaker 3 name counts first."""
         given, names = self._merged("./configuration/crm_config/cluster_property_set"), renamed("properties")
         plain = {name: value for name, value in given.items() if name not in names}
         return plain | {names[name]: value for name, value in given.items() if name in names}
@@ -249,7 +249,7 @@ class Cib:
         return [dict(one.attrib) for one in self.root.iterfind("./configuration/fencing-topology/fencing-level")]
 
     def levels_of(self, node: str) -> list[tuple[str, ...]]:
-        """Return the fencing levels of a node, each as ids of devices, in the order in which Pacemaker tries them."""
+        """Return the fencing levels of a node, each as ids of devices. Pacemaker tries the levels in this order."""
         found: dict[int, list[str]] = {}
         for level in self.levels:
             pattern = level.get("target-pattern")
@@ -266,7 +266,7 @@ class Cib:
             return self.nodes
         listed = re.split(r"[\s,;]+", self._hosts(device).strip())
         if device.agent.startswith("external/"):
-            # Entries of external/libvirt are HOST:DOMAIN (virtual machine).
+            # In external/libvirt, an entry is HOST:DOMAIN, that is, a node and its virtual machine.
             listed = [name.partition(":")[0] for name in listed]
         mapped = [
             pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
@@ -285,7 +285,7 @@ class Cib:
         return next((device.values[key] for key in keys if device.values.get(key)), "".join(outlets[:1]))
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the seconds that a device waits before it fences ``node``, or any node. Excludes random delays."""
+        """Return the seconds, without random delays, that a device waits before it fences ``node`` (default: any)."""
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
         if mapped:

@@ -33,7 +33,7 @@ def _one_of(*words: str) -> tuple[str, str]:
     return "|".join(map(re.escape, words)), f"one of {', '.join(words)}"
 
 
-# Field of a dataclass -> (pattern of valid values, its description).
+# Field of a dataclass -> pattern of valid values, and a description of the pattern.
 _VALID: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("Cluster.name", "Network.name", "Node.name", "ServedTarget.name"), _NAME),
     "Bmc.user": _WORD,

@@ -28,7 +28,7 @@ class Option:
     """An option of a program or agent."""
 
     name: str
-    kind: str = ""  # Valid values: such as ``time``, ``1..9``, or ``yes|no|#`` (#: any number); empty: any text.
+    kind: str = ""  # Valid values, such as ``time``, ``1..9`` or ``yes|no|#`` (#: any number). Empty: any text.
     required: bool = False
     unique: bool = False  # whether resources must differ in this value
 

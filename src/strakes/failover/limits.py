@@ -12,7 +12,7 @@ from strakes.base.interrupts import ended_after
 
 # Maximum number of resources, of nodes, and of pairs of constrained resources. The rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
-MOST_DEPTH = 100  # Maximum depth of nested XML elements. Rules need more than Python's 1,000 stack frames at 800.
+MOST_DEPTH = 100  # Maximum depth of nested XML elements. At 800, rules exceed Python's 1,000 stack frames.
 _MOST_ATTRIBUTES = 256  # Maximum per XML element. crm_simulate takes 0.3 s for 8,192 attributes, 2.4 s for 16,384.
 # Maximum numbers of resources, constraints and elements of a CIB to simulate. A check may need 40 simulations.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000

@@ -227,7 +227,7 @@ def _node(setup: Setup, name: str, links: Mapping[int, str], networks: tuple[Net
     port = bmc.values.get("ipport", "") if bmc else ""
     outlets = [one for one in devices if is_outlet(one)]
     levels = setup.cib.levels_of(name) if setup.cib else []
-    # If a fencing level has several outlets, assume that each is on a power feed of its own.
+    # If a fencing level has several outlets, assume that each has a separate power feed.
     together = any(len(set(level) & {one.id for one in outlets}) > 1 for level in levels)
     feeds = [f"{number} of {name}" if together else f"of {name}" for number in range(1, len(outlets) + 1)]
     pdus = tuple(

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 DESCRIPTION = "cluster.toml"
 # Seconds that Lustre's recovery takes per client. One site published 420 s for 2,000 clients.
 _PUBLISHED_S_PER_CLIENT = 0.21
-_SOFT_S, _HARD_S = 300, 900  # Lustre's default recovery limits.
-_STONITH_TIMEOUT_S = 120  # stonith-timeout of the plan.
+_SOFT_S, _HARD_S = 300, 900  # Lustre's default limits of recovery: soft and hard.
+_STONITH_TIMEOUT_S = 120  # Pacemaker's stonith-timeout in plans.
 # Seconds that DRBD waits for the fencing of its peer. They must exceed stonith-timeout.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
 _WATCHED = "20000"  # Score of a node with a working network, above the stickiness of a group.
@@ -42,7 +42,7 @@ include "drbd.d/*.res";
 
 @dataclass(frozen=True)
 class Line:
-    """A setting that the run-book explains. ``why``: what could happen without the setting."""
+    """A setting that the run-book explains. ``why``: the risk without the setting."""
 
     text: str
     why: str

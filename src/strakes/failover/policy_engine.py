@@ -27,8 +27,8 @@ _MOST_S = 20.0  # Time limit of one simulation.
 _ANY_INTERVAL_MS = 60_000  # Pacemaker ignores the interval of a failed monitor.
 _DRBD_SCORE = "drbd-promotion-score-"  # Node attribute of drbd-attr: DRBD may become primary here.
 Watched = frozenset[tuple[str, str, int]]
-_Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs
-_Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, host) -> (guest node on the host, its container)
+_Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs.
+_Guests = dict[tuple[str, str], tuple[str, str]]  # Resource and host -> guest node on the host, and its container.
 
 
 class PolicyEngine:
@@ -338,7 +338,7 @@ class FailureEngine:
     def _prepared(self, file: Path, event: Event, served: Mapping[str, str]) -> Xml.Element:
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
-        # Not by the option --quorum, which crm_simulate ignores unless something else changes.
+        # Set the attribute, because crm_simulate ignores its option --quorum unless something else changes.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")

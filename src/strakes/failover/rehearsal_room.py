@@ -18,7 +18,7 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Cut:
-    """What a fencing device cuts off. Kind ``lost``: its address is unknown. Kind ``surely``: it never fails."""
+    """The power that a fencing device cuts. Kind ``lost``: its address is unknown. Kind ``surely``: it never fails."""
 
     device: str
     kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
@@ -262,7 +262,7 @@ class Policies:
     delays_s: dict[str, tuple[float, float]]
     by_priority: bool  # whether the priority of services decides a fencing race
     waits_for_all: bool
-    names: tuple[str, ...]  # of nodes that have a vote
+    names: tuple[str, ...]  # names of the nodes with a vote
     watchers: tuple[Primitive, ...]
 
     @classmethod
@@ -298,7 +298,7 @@ class Policies:
         """Return whether the partition ``island`` has quorum among all partitions ``islands``."""
         if self.two_node:
             return True
-        # Of partitions with equally many nodes, the quorum device chooses the one with its tie-breaker node.
+        # Between partitions of equal size, the quorum device chooses the one with its tie-breaker node.
         seen = [group for group in islands if any(map(room.reaches_quorum_host, group))]
         largest = max(seen, key=lambda group: (len(group), self.first in group), default=frozenset[str]())
         votes = len(island) + (self.device and largest == island)
@@ -349,10 +349,10 @@ class World:
     state: Snapshot
     off: frozenset[str] = frozenset()
     stale: frozenset[tuple[str, str]] = frozenset()
-    stuck: bool = False  # services stay where they are until a person acts
-    apart: bool = False  # some live nodes cannot reach each other
-    frozen: bool = False  # writes hang: DRBD has suspended them, or locks are not granted
-    paused: bool = False  # writes wait until DRBD's fence-peer handler times out
+    stuck: bool = False  # Services stay where they are until a person acts.
+    apart: bool = False  # Some live nodes cannot reach each other.
+    frozen: bool = False  # Writes hang: DRBD has suspended them, or locks are not granted.
+    paused: bool = False  # Writes wait until DRBD's fence-peer handler times out.
     quorum: bool = True
 
     @property

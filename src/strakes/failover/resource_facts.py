@@ -23,7 +23,7 @@ _CARD_FILE = re.compile(
 )
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
-# Fencing agents whose one device fences every node, so that it needs no pcmk_host_list.
+# With these agents, one fencing device fences every node, so it needs no pcmk_host_list.
 FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 SBD = ("external/sbd", "fence_sbd")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
@@ -134,7 +134,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 def clones(setup: Setup) -> Iterator[Thing]:
     """Yield the meta attributes of each clone, and properties of its members."""
     cib = setup.pacemaker
-    own = {*setup.node_names}  # A DRBD host at another site is no node.
+    own = {*setup.node_names}  # A DRBD host at another site is no node of this cluster.
     hosts = {r.name: str(len({one.name for one in r.hosts} & own) or len(r.hosts) or "") for r in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():
@@ -144,7 +144,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
             "is stacked": yes(cib.is_stacked(name)),
-            # A bundle has this number in its container element.
+            # For a bundle, the number of promoted copies is in the container element.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "agents without promotion": [name for name, known in times.items() if known and "promote" not in known],
@@ -259,7 +259,7 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
 def _strangers(setup: Setup, one: Primitive) -> Iterator[str]:
     known, text = {*setup.pacemaker.nodes, *setup.pacemaker.remote_nodes}, one.values.get("node_list", "")
     if one.agent == "galera" and (address := one.values.get("wsrep_cluster_address", "")):
-        # For galera, each HOST must be a node or occur in cluster_host_map.
+        # galera: each host in wsrep_cluster_address must be a node, or be in cluster_host_map.
         pairs = re.findall(r"([^;:\s]+):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
         known, text = {name for _, name in pairs} or known, re.sub(r"\?.*|^gcomm://", "", address)
         yield from [f"{address} has no gcomm://"] if not address.startswith("gcomm://") else ()

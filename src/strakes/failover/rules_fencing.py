@@ -12,7 +12,7 @@ from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
 _LEAST_DELAY_S = 3.0  # Minimum difference of two fencing delays that decides a fencing race.
-_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with global machine ids.
+_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with globally unique ids.
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:

@@ -16,7 +16,7 @@ _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
 _ADDRESSES = ("ip", "ipaddr", "ilo_hostname", "pduip")
-# Parameters that tell machines or outlets with the same address apart.
+# Parameters that distinguish machines or outlets with the same address.
 _SELECTORS = ("ipport", "systems_uri", "systems-uri", "target", "switch")
 
 

@@ -48,7 +48,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find nodes whose address in /etc/hosts is a loopback address, that of another node, or not in corosync.conf."""
+    """Find nodes whose address in /etc/hosts is a loopback address, or contradicts another node or corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     names = {*setup.node_names, *links} - {"", "localhost"}
     rows = [(ip, name) for full, ip in hosts_of(setup).items() if (name := full.partition(".")[0]) in names]
@@ -163,7 +163,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for described in setup.cluster.nodes if setup.cluster else ():
         for address in described.addresses.values():
             yield address, described.name, f"{described.name} of cluster.toml"
-    # Only BMCs: the address of other fencing devices may be that of a node, such as a hypervisor.
+    # Only BMCs, because other fencing devices may share an address with a node, such as a hypervisor.
     yield from ((address_of(device), "power", device.id) for device in setup.devices if is_bmc(device))
     for service in setup.services:
         if service.agent in (*ADDRESSES, "remote"):

@@ -99,7 +99,7 @@ def _all_settings(setup: Setup) -> Iterator[_Settings]:
 
 
 def agent_unknown(setup: Setup) -> Iterator[str]:
-    """Find unknown agents with a name similar to that of a known agent."""
+    """Find unknown agents whose names are similar to a known name."""
     for one in setup.pacemaker.primitives:
         fencing = one.standard == "stonith"
         known = known_options.fencing_agents() if fencing else known_options.resource_agents()

@@ -1,4 +1,4 @@
-"""What belongs to a cluster (disks, pools, units), which service needs which resource, and commands that nodes run."""
+"""Disks, pools and units that belong to a cluster, resources that services need, and commands that nodes run."""
 
 from __future__ import annotations
 

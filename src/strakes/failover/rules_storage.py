@@ -123,7 +123,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
     """Find directories that are exported or hold data, but are not on a file system that the cluster mounts."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    pools = any("zfs" in one.agent.lower() for one in cib.services)  # No file names mount points of ZFS.
+    pools = any("zfs" in one.agent.lower() for one in cib.services)  # The mount points of ZFS datasets are in no file.
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
         for name in ("directory",) if one.agent == "exportfs" else _DATA:
@@ -197,7 +197,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
-    """Find iSCSI logical units without a target, with another implementation than it, or with a repeated LUN."""
+    """Find iSCSI logical units with a repeated LUN, without a target, or with an implementation unlike the target's."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
     units = [(one, one.values.get("target_iqn", "")) for one in setup.services if one.agent == "iSCSILogicalUnit"]
     numbers = [(f"{one.values['lun']} of {iqn}", one.id) for one, iqn in units if one.values.get("lun")]
@@ -250,7 +250,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find commands that a node runs automatically (at boot, by cron or udev) but that change cluster resources."""
+    """Find commands that change cluster resources, but that a node runs automatically (at boot, by cron or udev)."""
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):

@@ -152,7 +152,7 @@ class Setup:
         return self.mounts_on_both_nodes or any(one.agent in ("VirtualDomain", "Xen") for one in self.services)
 
     def bare(self, name: str, marks: str = "#") -> str:
-        """Return the text of a file without comments. ``marks``: characters of which each begins a comment."""
+        """Return the text of a file without comments. ``marks``: characters that begin a comment."""
         return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
 
     def settings_of(self, *names: str) -> dict[str, str]:
@@ -264,7 +264,7 @@ def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> configuration as this node has it, for nodes with files of their own."""
+    """Return node -> configuration with its own files, for each node that has some."""
     own = [(node, files) for node, files in files_of_nodes(setup).items() if node]
     views = {node: setup_of(setup.where, setup.root, files, setup.cluster) for node, files in own}
     return {node: replace(view, behaviour=setup.behaviour) for node, view in views.items()}
@@ -290,7 +290,7 @@ def _read_plan(directory: Path) -> Setup:
         found, left = _sources(sorted(near)[:_MOST_FILES], texts)
         texts = found | texts
     if not any(name.startswith(_SOURCES) for name in texts):
-        # If all files are below nodes/, use those of the first node as common files.
+        # If all files are below nodes/, use the files of the first node as common files.
         own = sorted((name.split("/", 2)[2], name) for name in texts if name.startswith("nodes/"))
         texts |= {name: texts[path] for name, path in reversed(own) if name.startswith(_SOURCES)}
     if not any(name.startswith(_SOURCES) for name in texts):
@@ -303,7 +303,7 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # A directory may have the name that stands for the running cluster. Then prefix it with ./
+    # The prefix ./ distinguishes a directory of this name from the running cluster.
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     setup = setup_of(where, root, texts, cluster)
     return replace(setup, undefined=(*setup.undefined, *left))

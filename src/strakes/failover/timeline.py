@@ -18,7 +18,7 @@ from strakes.targets.description import TargetRecovery
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 _LEAST_S = 0.5  # Minimum duration of an outage in seconds.
 _CHANCE = 0.01  # Significance level: 1 % false positives among unaffected clients.
-_REACHES = (3, 5, 10, 20)  # The tail of the waits is estimated from this many longest ones.
+_REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from the 3, 5, 10 and 20 longest waits.
 # With only three other waits, a tail cannot be estimated. Then an outage must be 20 times the longest of the three.
 _FEW, _FAR_OF_FEW = 3, 20.0
 _LEAST = 3  # Minimum number of other waits. By chance, the wait at the fault is the longest of 4 in 25 % of cases.
@@ -30,7 +30,7 @@ _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
     | {"ENOTEMPTY", "EPERM", "EXDEV"}
 )
-PENDING = "pending"  # Stands for the error of an operation that had not ended when the recording ended.
+PENDING = "pending"  # Error of an operation that had not ended when the recording ended.
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return the seconds until the first, median and last affected client resumed. None if one did not."""
+        """Return the seconds until the first, median and last affected client resumed, or None if one did not."""
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):

@@ -30,7 +30,7 @@ from strakes.targets.command import CommandTimeout, Completed, run
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
 _LIMIT_S = 20.0  # Time limit of each program that checks files.
-# Sections of corosync.conf to give to corosync: those that name no files or programs.
+# Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
 # Characters to replace in corosync.conf. Slashes are among them, so that no value is a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")

@@ -135,7 +135,7 @@ def _memory(command: options.GivenCommand) -> int:
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return the plan's key rank_shift: how many ranks after the writer of some data their reader is.
+    """Return the plan's key rank_shift: the distance in ranks between the writer and the reader of the same data.
 
     With option -C, this is the number of nodes in -Q, plus ``further`` nodes for the check by -W. With -Z, it is
     random.

@@ -62,7 +62,7 @@ def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputErro
 
 @dataclass(frozen=True)
 class Translation:
-    """The plan for a command line. Ranks use ``directory`` and the directories ``beside`` round-robin.
+    """The plan for a command line. Ranks are assigned round-robin to ``directory`` and ``beside``.
 
     ``measured``: phases that the tool would report. ``notes``: how strakes differs from the tool. ``fit``: function
     that reduces the plan to the capacity of the file system. ``budget_s``: duration of one run, if known.
@@ -150,7 +150,7 @@ def given(
 ) -> GivenCommand:
     """Parse a command line with the tool's table. Raises BadInputError for an unknown or unsupported option.
 
-    ``expand``: function from an (option, value) pair to the pairs it stands for, such as those in a script.
+    ``expand``: function from an (option, value) pair to the pairs that replace it, such as those in a script.
 
     >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
     >>> command = given("ior", table, ["-F", "-t=1m"])

@@ -80,7 +80,6 @@ def without_secrets_in(value: Any) -> Any:
 
 
 _NUMBERS = ("ranks", "nodes", "segments", "hosts", "threads", "dirs", "files", "queue_depth")
-# Number with a decimal comma.
 DECIMAL_COMMA = re.compile(r"[\d.]+,\d+")
 COMMAS = "the numbers in the file have decimal commas"
 # Maximum rate, far above real ones. The square of a much larger number would overflow.

@@ -121,7 +121,7 @@ class Document(Block):
 
 
 def json_documents(text: str) -> list[Document]:
-    """Return the JSON objects that begin at the beginning of a line. An invalid object extends to the end of the text.
+    """Return the JSON objects that start at the beginning of a line. An invalid object extends to the end of the text.
 
     A ">" may precede an object, as in quoted mail. nan and inf are read as null.
     """

@@ -127,7 +127,7 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 
 
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
-    """Return the rates of the coordinator, or None if its table cannot be told from those of services.
+    """Return the coordinator's rates, or None if it is unclear which table is the coordinator's.
 
     ``tables``: rows of each table. The total of the coordinator is the sum over all services.
     """

@@ -12,7 +12,7 @@ from strakes.interop.reader_blocks import Printed
 
 # Long runs of spaces, line ends or digits. They are shortened, because some patterns take quadratic time on them.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
-_LONGEST = 64  # Length of a shortened run. Twice the length takes up to four times as long to match.
+_LONGEST = 64  # Length of a shortened run. Double the length can make the matching time four times longer.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Colours, cursor movements and window titles (ECMA-48).
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")
@@ -22,11 +22,11 @@ _WRAPPED = re.compile(
     r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",
     re.MULTILINE,
 )
-# Maximum length of a prefix that a launcher, logger or mailer put before each line. The search time is proportional.
+# Maximum length of a prefix before each line, from a launcher, logger or mailer. The time is proportional to this.
 _LONGEST_PREFIX = 80
-_MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The time is proportional.
+_MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The time is proportional to this.
 
-# Bytes at the beginning of a file to search for prefixes. The search time is proportional.
+# Bytes at the beginning of a file to search for prefixes. The search time is proportional to this number.
 _BEGINNING = 1 << 20
 _TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Time in a prefix. It differs between lines of one program.
 

@@ -29,7 +29,7 @@ _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # From linux/loop.h.
 
 @dataclass(frozen=True)
 class Device:
-    """A block device. ``iops``: maximum reads per second of ``group``, and also its maximum writes.
+    """A block device. ``iops``: maximum reads, and also maximum writes, of ``group`` per second.
 
     ``lower``: major:minor of the loop device to which the limit applies.
     """

@@ -17,7 +17,7 @@ WEBHOOK = "webhook-address"
 # Time-out in seconds of Pacemaker's agents on User-mode Linux machines. Pacemaker's default of 20 s is too short for
 # the first start of a fence agent there.
 _MACHINE_TIMEOUT_S = 300
-# Seconds by which the other node fences later in a fencing race. Both nodes notice cut links within 1 s.
+# In a fencing race, one node fences this number of seconds later. Both nodes notice cut links within 1 s.
 _NAMESPACE_DELAY_S = 3
 
 
@@ -71,7 +71,7 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
     root = Xml.fromstring(pacemaker_file(planned).text)
     for primitive in root.iter("primitive"):
         if primitive.get("class") == "stonith":
-            _set(primitive, "cipher", "3")  # ipmi_sim, the software BMC, supports no newer one.
+            _set(primitive, "cipher", "3")  # ipmi_sim supports no newer cipher suite.
             _set(primitive, "power_wait", "1")
     for alert in root.iter("alert"):
         # In the plan, alert programs are in /etc, where a lab must not write.

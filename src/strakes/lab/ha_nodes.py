@@ -20,7 +20,7 @@ from strakes.lab.process import run
 from strakes.lab.site import READY_LIMIT_S, LabSite
 
 ADMIN = "10.9.0.100"
-# Directories of which each node has its own copy. Their contents survive a power cut.
+# Each node has its own copy of these directories. The contents survive a power cut.
 DISKS = (
     "etc/corosync/uidgid.d",
     "var/lib/corosync",

@@ -209,7 +209,7 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
-    if mount.file_system.startswith("fuse"):  # unmounted later, after the server's end
+    if mount.file_system.startswith("fuse"):  # unmount FUSE only after its server's end
         why = "" if force or not users else "it is in use"
     else:
         # If the NFS server is dead, a normal unmount would wait for it to write dirty pages.

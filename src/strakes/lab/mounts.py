@@ -65,7 +65,7 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             if mount.source.startswith("/dev/"):
                 with suppress(OSError):
-                    os.rmdir(mount.mount_point)  # Without a mount point, other mount namespaces lose the mount too.
+                    os.rmdir(mount.mount_point)  # Removal of a mount point unmounts it in all mount namespaces.
             return ""
         number = ctypes.get_errno()
         if number in (errno.EINVAL, errno.ENOENT):

@@ -45,8 +45,8 @@ def make_network(site: LabSite) -> tuple[str, ...]:
     """Make the private network of a lab, a network namespace that only root can enter.
 
     Return the prefix of a command that runs in it. The servers believe the user id that a client sends, so other users
-    must not reach them. Their sockets could bypass routes (SO_DONTROUTE) and rules (SO_BINDTODEVICE). So the network
-    has no link to the machine, and the client runs in it too.
+    must not reach them. Over a link to the machine, a socket could bypass routes (SO_DONTROUTE) and rules
+    (SO_BINDTODEVICE). So there is no link, and the client runs in the network too.
     """
     namespace = site.directory / LAB_NETWORK
     site.make_namespace(namespace)

@@ -51,7 +51,7 @@ class Question:
 class Part:
     """A condition of a claim: the ratio of the values of ``a`` and ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measurements, of which the average counts. ``ratio``: name of the ratio in reports.
+    ``a``, ``b``: ids of measurements, which are averaged. ``ratio``: name of the ratio in reports.
     """
 
     ratio: str

@@ -25,7 +25,7 @@ class Latencies:
 
 
 def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
-    """Return kind of call -> its latencies in several samples of a phase. Empty if there are no histograms.
+    """Return kind of call -> its latencies in several samples of a phase. Empty without histograms.
 
     >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
     >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
@@ -43,7 +43,7 @@ def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
 
 
 def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
-    """Return the latencies of all calls in several samples of a phase, or None if there are no histograms."""
+    """Return the latencies of all calls in several samples of a phase, or None without histograms."""
     merged = [
         Sample("", histograms={"": histogram})
         for sample in samples

@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One call of a sequence on a small file. 0 ``bytes``: the whole file. 0 ``unit_bytes``: as in the phase."""
+    """One call of a sequence on a small file. 0 as ``bytes``: the whole file. 0 as ``unit_bytes``: as in the phase."""
 
     op: FlowCall
     bytes: int = 0
@@ -381,7 +381,7 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """A phase inside a mixed phase. It runs on ``ranks`` ranks, the next ones after those of the preceding part."""
+    """A phase inside a mixed phase. Its ``ranks`` ranks follow the ranks of the preceding part."""
 
     ranks: int
     phase: PartPhase

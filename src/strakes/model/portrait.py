@@ -112,7 +112,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a figure shows beside measurements: a published result or a fitted law, as x range, points (x, y) or text.
+    """A published result or a fitted law in a figure, as x range, points (x, y) or text.
 
     ``label``: name of these points in the figure.
     """

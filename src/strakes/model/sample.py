@@ -22,7 +22,7 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Maximum delay of the last rank as a share of a phase. It lowers a rate by half of what still counts as "alike".
+# Maximum delay of the last rank as a share of a phase: half of the difference between rates that counts as "alike".
 APART_SHARE = 0.05
 
 
@@ -85,7 +85,7 @@ class HeldBack(Record):
 class Sample(Record):
     """The totals of a finished phase over all ranks.
 
-    ``ranks``: a row for each rank, with the values of ``columns``. ``counters``: those of rank 0's node. ``parts``:
+    ``ranks``: a row for each rank, with the values of ``columns``. ``counters``: of the node of rank 0. ``parts``:
     samples of a mixed phase. ``population``, ``read_bytes``: a pool of small files, and bytes read from it.
     ``recovery_first_s`` to ``drill``: only for fail-over drills. An imported sample has only a name and a rate.
     """

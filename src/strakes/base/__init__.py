@@ -1,4 +1,4 @@
 """Foundations of all other packages: errors, units, safe access to files, processes, and translation.
 
-This package imports no other one. First file to read: ``errors.py``.
+It imports no other package of strakes. First file to read: ``errors.py``.
 """

@@ -544,6 +544,6 @@ def _mode_of(name: str, directory: int) -> int:
         status = None
     mask = os.umask(0)
     os.umask(mask)
-    # Another user can make a hard link here to a file with a mode of their choice, so ignore files with several links.
+    # Ignore files with several hard links: another user can make a link here to a file with any mode.
     ours = status and stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and status.st_nlink == 1
     return status.st_mode & 0o777 if status and ours else 0o666 & ~mask

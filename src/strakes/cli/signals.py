@@ -27,7 +27,7 @@ below: list[str] | None = None
 def orderly_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first signal and at the second Ctrl-C. End the process at the third Ctrl-C.
 
-    Further SIGTERM and SIGHUP are ignored, because they may repeat one request: batch systems and lost sessions send
+    Further SIGTERM and SIGHUP are ignored, because they may repeat one request. Batch systems and lost sessions send
     signals to all processes of a job.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -1,7 +1,7 @@
 """Undo a fault even if the drill that caused it is killed.
 
-A separate guard process undoes the fault when the drill ends, or when the fault lasts too long, for instance because
-SIGSTOP stopped the drill. The guard process has its own session, so Ctrl-C does not end it.
+A separate guard process undoes the fault when the drill ends. It also does so when the fault lasts too long, for
+instance because SIGSTOP stopped the drill. The guard process has its own session, so Ctrl-C does not end it.
 """
 
 from __future__ import annotations

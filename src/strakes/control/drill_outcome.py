@@ -78,7 +78,7 @@ def _splitmix(state: int) -> tuple[int, int]:
 def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until_s: float) -> dict[int, float]:
     """Return rank -> due time of its first operation that was not complete at ``until_s``.
 
-    Within the interval between two operations of a rank, the ranks start at equal distances (docs/reference/engine.md).
+    The starts of the ranks are spread evenly over the interval between two operations (docs/reference/engine.md).
     """
     last = {operation.rank: operation for operation in sorted(log, key=lambda operation: operation.number)}
     due: dict[int, float] = {}

@@ -88,8 +88,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 def lost(root: Path) -> list[KnobRecord]:
     """Return the records of changed settings whose journal is lost."""
-    # A record without a change in a journal means a lost journal. A change may begin or end while these files are read,
-    # so count only a record that exists both before and after the journals are read.
+    # A record without a change in a journal means a lost journal. A change may begin or end meanwhile, so count only
+    # records that exist both before and after the journals are read.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in records(root)[0] if record in found and record.place.key not in known]

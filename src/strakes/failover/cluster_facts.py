@@ -179,7 +179,7 @@ def _replicated_fact(one: Resource, deduced: Facts, name: str) -> tuple[str, ...
 
 
 def simulated_services(setup: Setup) -> Iterator[Thing]:
-    """Yield what a simulation shows of each service, such as whether it starts on any node."""
+    """Yield the simulated state of each service, such as whether it starts on any node."""
     cib, seen = setup.pacemaker, setup.simulated
     # A simulation does not know the node attributes that agents such as ping set at run time.
     given, parts = [name for name, score in placed_by_agents(cib) if score == -math.inf], cib.ties.members
@@ -226,7 +226,7 @@ def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield what a simulation shows of the death of each node, such as whether the other nodes power it off."""
+    """Yield the simulated effect of each node's death, such as whether the other nodes power it off."""
     seen, keeps = setup.simulated, yes(setup.keeps_data)
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)

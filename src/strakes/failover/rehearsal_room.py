@@ -391,7 +391,7 @@ class World:
 
 @dataclass(frozen=True)
 class Step:
-    """The effects of one failure. ``said``: explanations. ``wait``: bounds of how long clients wait."""
+    """The effects of one failure. ``said``: explanations. ``wait``: bounds of the clients' waiting time."""
 
     fenced: tuple[str, ...] = ()
     said: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
     for number, link in enumerate(links):
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
-        # If all links cross networks, the nodes may be at distant sites or in zones of a cloud, which is correct.
+        # If all links cross networks, the nodes may be at distant sites or in zones of a cloud.
         near = any(len(set(other.values())) == 1 for other in links if other is not link)
         one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):

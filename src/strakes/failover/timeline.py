@@ -22,7 +22,7 @@ _REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from the 
 # With only three other waits, a tail cannot be estimated. Then an outage must be 20 times the longest of the three.
 _FEW, _FAR_OF_FEW = 3, 20.0
 _LEAST = 3  # Minimum number of other waits. By chance, the wait at the fault is the longest of 4 in 25 % of cases.
-# A wait that begins within 3 s of the fault is an outage if it is 5 times as long as the longest other one.
+# Within 3 s of the fault, a wait is an outage if it is 5 times as long as any other.
 _SOON_S, _FAR_SOON = 3.0, 5.0
 _LIKELY = 0.2  # If its p-value is above this, a wait is no outage. From 1 % to this value, it is undecided.
 # Errors that a working file system may return.

@@ -328,7 +328,7 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, obje
 def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
     """Return a plan reduced to at most ``most_bytes`` of data and ``most_items`` files.
 
-    IO500 configurations state more work than possible, because a stonewall ends it. Each rank keeps at least one
+    IO500 configurations request more work than fits, because a stonewall ends the phases. Each rank keeps at least one
     transfer, and one file of each kind.
     """
     if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:

@@ -183,7 +183,7 @@ def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
 
 
 def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float | None:
-    """Return a more exact rate in MiB/s: IOPS x block size, if MiB/s has few digits and both agree; else the MiB/s."""
+    """Return MiB/s, or IOPS x block size if this is more exact: it agrees with the few printed digits of MiB/s."""
     printed = mib_per_s or 0.0
     typed = _BLOCK_SIZE.search(phase.command.replace('"', ""))
     size = phase.settings.get("block_bytes") or (typed[1] if typed else "")

@@ -16,7 +16,7 @@ _LONGEST = 64  # Length of a shortened run. Double the length can make the match
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Colours, cursor movements and window titles (ECMA-48).
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")
-# A row of IOR or mdtest that a mailer has wrapped at 72 to 80 columns, and the rest of the row on the next line.
+# A row of IOR or mdtest that a mailer has wrapped at 72 to 80 columns: two lines.
 _WRAPPED = re.compile(
     r"^( *(?:write |read |Operation |(?:File|Directory|Tree) \w+ ).{45,})\n"
     r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",

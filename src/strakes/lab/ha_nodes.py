@@ -98,7 +98,7 @@ class Machines(Namespaces):
 
     program = "machines.sh"
     look_every_s = 2.0
-    # Time limit for the start of both machines: 20 s on an idle host, but much longer if the load average is 40.
+    # Time limit for the start of both machines. They need 20 s on an idle host, but much more at a load of 40.
     ready_limit_s = 900.0
 
     @classmethod

@@ -45,7 +45,7 @@ def option(form: Form, text: str, default: Any = None, *, least: float | str | N
 
 
 def limits(metavar: str, text: str, least: int, most: int | None = None) -> Any:
-    """Declare an option ID=NUMBER, which limits the server ID."""
+    """Declare an option ID=NUMBER: a limit for the server with this id."""
     return option("by-id", f"{text} May be repeated.", (), least=least, most=most, metavar=metavar)
 
 

@@ -22,7 +22,7 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Maximum delay of the last rank as a share of a phase: half of the difference between rates that counts as "alike".
+# Maximum delay of the last rank as a share of a phase. Rates that differ by twice this share still count as "alike".
 APART_SHARE = 0.05
 
 
@@ -67,7 +67,7 @@ class PageCache(Record):
 
 @dataclass(frozen=True)
 class NodeOfPhase(Record):
-    """A node of the ranks. It has the ranks from ``first_rank`` to the one before the next node's first rank."""
+    """A node that runs ranks: from ``first_rank`` to the one before the next node's first rank."""
 
     host: str
     first_rank: int = 0

@@ -23,7 +23,7 @@ from strakes.runs.messages import LoggedOperation
 from strakes.targets.calls import RefusedError, call
 from strakes.targets.description import Interruption, TargetRecovery
 
-_WORD = 1 << 64  # Modulus of 64-bit unsigned arithmetic.
+_WORD = 1 << 64  # Modulus for unsigned integers of 8 bytes.
 _FILE = re.compile(r"f(\d+)\.(\d+)")
 READ_S = 300.0
 

@@ -31,7 +31,7 @@ from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace, sweep
 
 _PATIENCE_S = 600.0
-_MOST_NAMED = 10  # Maximum number of clients named in an error message.
+_MOST_NAMED = 10  # Maximum number of clients named in an error message. Doubling it doubles the message.
 _FILE_BYTES = 4096
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5

@@ -22,7 +22,7 @@ from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed, with_nodes_online
 from strakes.targets.command import CommandTimeout, run
 
-TRANSITIONS = 4  # Maximum number of transitions after an event. In tests, 2 and 8 gave the same results.
+TRANSITIONS = 4  # Maximum number of transitions after an event. Half or twice the number changes no test result.
 _MOST_S = 20.0  # Time limit of one simulation.
 _ANY_INTERVAL_MS = 60_000  # Pacemaker ignores the interval of a failed monitor.
 _DRBD_SCORE = "drbd-promotion-score-"  # Node attribute of drbd-attr: DRBD may become primary here.

@@ -109,7 +109,7 @@ def _outermost(*paths: Path) -> list[Path]:
 
 _ASK_S = 10.0
 _KEY_BYTES = 128
-# Number of processors that each host reports to Slurm, and so the maximum number of ranks per host.
+# Number of processors that each host reports to Slurm. Doubling it doubles the maximum number of ranks per host.
 _CPUS = 8
 
 

@@ -312,7 +312,7 @@ class FailureEngine:
         root = self._prepared(state.file, event, state.served)
         lost = [one for one in self._cib.primitives if one.standard == "stonith" and not fencing]
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
-        # Keep devices in groups and clones with services: an empty group is invalid.
+        # An empty group or clone is invalid, so also remove it, unless it holds services.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):

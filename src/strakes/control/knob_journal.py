@@ -1,4 +1,4 @@
-"""Journals of changed settings, in the store's directory ``knobs``: one file for each group of changes by one command.
+"""Journals of changed settings, in the store's directory ``knobs``: one file per group of changes that must be undone.
 
 Each change is recorded on disk before it is made.
 """

@@ -53,7 +53,7 @@ class Measured:
         return not self.direction
 
     def by_block(self) -> dict[int, float]:
-        """Return number of the round -> value, without pilot executions."""
+        """Return number of the round -> value, only for executions that count as measurements."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == "measure"}
 
 

@@ -1,7 +1,4 @@
-"""Model of a cluster: its services, and its description in cluster.toml or inferred from other files.
-
-The role of a resource follows from its agent and constraints, never from its name.
-"""
+"""Model of a cluster: its description, and its services, which follow from agents and constraints, not from names."""
 
 from __future__ import annotations
 

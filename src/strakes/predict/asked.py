@@ -1,4 +1,4 @@
-"""Parse the requested size of a forecast (``--at clients=2000,mdts=5``) and the limits of hardware from data sheets."""
+"""Parse the system size to forecast (``--at clients=2000,mdts=5``), and a file with limits of hardware."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from strakes.predict.levels import MeasuredLevel, Part, Scale
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
-# Maximum ratio of the requested to the measured size. Forecasts were tested up to a ratio of 150.
+# Maximum requested size, as a multiple of the measured size. Forecasts were tested up to 150 times the measured size.
 _FURTHEST = 1000
-_MOST_CAPACITY = 1e18  # Maximum rate in operations or bytes per second, above every real system.
+_MOST_CAPACITY = 1e18  # Maximum accepted capacity of a component, in operations or bytes per second.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
     ("client", "bytes_per_s"): ("clients", "B/s"),
@@ -35,12 +35,12 @@ _KNOWN = "Known are " + ", ".join(f"[limits.{table}] {key}" for table, key in _S
 
 @dataclass(frozen=True)
 class Asked:
-    """Requested numbers of clients, ranks, targets and files. Missing numbers stay as measured."""
+    """System size to forecast: numbers of clients, ranks, targets and files. A missing number stays as measured."""
 
     counts: Mapping[str, int]
 
     def scale(self, measured: Scale, *, rank_is_client: bool = False) -> Scale:
-        """Return the measured scale with the requested numbers. Ranks per client stay as measured by default."""
+        """Return the measured size with the requested numbers. By default, ranks per client stay as measured."""
         counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
@@ -55,7 +55,7 @@ class Stated:
     capacities: Mapping[tuple[Part, str], float] = field(default_factory=dict)
 
     def of(self, unit: str) -> dict[Part, float]:
-        """Return component -> stated capacity of one such component in this unit."""
+        """Return the limits that have this unit: component -> capacity of one such component."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
 
@@ -142,8 +142,8 @@ def why_unknown(
 ) -> str:
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    A forecast for another number of targets or files needs one of these: measurements with several such numbers,
-    counters of busy time, or a stated limit. With ``ranks_needed``, so does another number of ranks.
+    A forecast for an unmeasured number of targets needs one of these: runs with different numbers of targets, counters
+    of busy time, or a stated limit. The same holds for files, and for ranks with ``ranks_needed``.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

@@ -1,4 +1,4 @@
-"""Derive capacities of a system's components from counters of busy time and from data sheets."""
+"""Estimate the capacities of clients, links and storage targets from counters of busy time and from data sheets."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from itertools import permutations
 
 from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 
-# Standard error of a measured busy share (0 to 1) of metadata servers (bench/prediction/cephfs.json).
+# Standard error of the measured utilization (0 to 1) of a metadata server (bench/prediction/cephfs.json).
 _BUSY_ERROR = 0.045
-# Minimum busy share (0 to 1) for an estimate of the capacity. Below it, the error exceeds 20 %.
+# Minimum utilization (0 to 1) for an estimate of the capacity. Below it, the error exceeds 20 %.
 _LEAST_BUSY = 0.2
-# Mean and standard deviation of log(delivered rate / rate in the data sheet).
+# Mean and standard deviation, over hardware components, of log(delivered rate / rate in the data sheet).
 _STATED = (-0.2, 0.3)
-# Number of standard errors above which two values contradict each other. By chance, 0.1 % of pairs do so.
+# Two values contradict each other if they differ by this number of standard errors. By chance, 0.1 % of pairs do.
 _CONTRADICTION = 3.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measurements, and stated limits that agree with them.
+    """Measurements, and the limits from data sheets that agree with them.
 
-    ``counters``, ``limits``: components whose counters or limits are ignored because they contradict measurements.
+    ``counters``, ``limits``: components whose counter or stated limit contradicts a measurement and is ignored.
     """
 
     levels: tuple[MeasuredLevel, ...]
@@ -37,7 +37,7 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """Return (scale, log capacity, standard error) for each measurement with a counter of this component."""
+        """Estimate the capacity from each counter of a component: (system size, log capacity, standard error)."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:
@@ -49,7 +49,7 @@ class Evidence:
 
 
 def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> Evidence:
-    """Return the measurements and stated limits. Counters and limits that contradict measurements are left out."""
+    """Return the measurements and stated limits, without the counters and limits that contradict a measurement."""
     limits = tuple(part for part in stated if any(_exceeds(level, part, stated[part]) for level in levels))
     counters = tuple(part for part in PARTS if _is_refuted(part, levels))
     kept = tuple(

@@ -12,7 +12,7 @@ from strakes.report.numbers import percent, show, show_range
 
 
 def render(forecasts: Sequence[FigureForecast]) -> str:
-    """Return the forecasts as text, with UNKNOWN ones at the end, grouped by reason."""
+    """Return the forecasts as text. Impossible forecasts (UNKNOWN) come last, grouped by reason."""
     lines = []
     for each in forecasts:
         if each.forecast is not None:

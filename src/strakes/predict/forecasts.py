@@ -1,4 +1,4 @@
-"""Forecast all figures of some runs for one system size, and build the document that ``--json`` writes."""
+"""Forecast all measured quantities of some runs for one system size, as values and as JSON."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from strakes.runs.run import Run
 
 @dataclass(frozen=True)
 class FigureForecast:
-    """Forecast of one figure (measured quantity). If it is impossible, ``forecast`` is None and ``why`` is the reason.
+    """Forecast of one measured quantity. If it is impossible, ``forecast`` is None and ``why`` is the reason.
 
-    ``measured``: the largest measured scale, and the value there. ``notes``: sentences on evidence that was not used.
+    ``measured``: the largest measured system size, and the value at that size. ``notes``: texts about ignored data.
     """
 
     figure: FigureLevels
@@ -34,7 +34,7 @@ class FigureForecast:
 
 
 def forecast_figures(figures: Sequence[FigureLevels], asked: Asked, stated: Stated) -> tuple[FigureForecast, ...]:
-    """Return one forecast for each figure, in the order of the figures."""
+    """Return one forecast for each measured quantity, in the same order."""
     return tuple(_forecast(figure, asked, stated) for figure in figures)
 
 

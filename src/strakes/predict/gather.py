@@ -1,4 +1,4 @@
-"""Collect the measured quantities of stored runs at each scale, such as each number of clients."""
+"""Collect the measured quantities of stored runs for each system size, such as each number of clients."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from strakes.survey.analysis_build import results_of
 from strakes.survey.analysis_warnings import run_warnings
 
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Square root of pi / 2: standard error of the median of normal values, divided by that of the mean.
+# Square root of pi / 2. The median of normal values has this many times the standard error of their mean.
 _NORMAL_MEDIAN = 1.2533
 
 
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
-    """Return the figures of some runs. Raises BadInputError for a run of strakes tune."""
+    """Return the measured quantities of some runs. Raises BadInputError for a run of strakes tune."""
     levels: dict[tuple[str, str, str, tuple[tuple[str, Setting], ...]], dict[Scale, list[MeasuredLevel]]] = defaultdict(
         dict
     )
@@ -75,7 +75,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
 
 
 def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Scale:
-    """Return the scale of a cell. ``nodes``: number of nodes in its samples, or 0 if unknown."""
+    """Return the system size that a cell measures. ``nodes``: number of client nodes, or 0 if unknown."""
     ranks = max(1, cell.plan.ranks)
     return Scale(
         clients=ranks if cell.plan.inside_ceph() else min(nodes or _number(settings.get("nodes")) or 1, ranks),
@@ -114,7 +114,7 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return the measurement at one scale, or None without a usable value. ``busy``: component -> busy share."""
+    """Return the median at one system size, or None without a usable value. ``busy``: component -> utilization."""
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:

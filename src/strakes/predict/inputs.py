@@ -20,7 +20,7 @@ class MeasuredFileSystem:
     mount_point: str = ""
 
     def is_same_as(self, other: MeasuredFileSystem) -> bool:
-        """Return whether type and source are equal. Sources such as ``tmpfs`` also need equal mount points.
+        """Return whether type and source are equal. If the source is no device or export, compare the mount point too.
 
         >>> nfs = MeasuredFileSystem("nfs4", "srv:/x", "/mnt/a")
         >>> nfs.is_same_as(MeasuredFileSystem("nfs4", "srv:/x", "/mnt/b"))
@@ -55,7 +55,7 @@ def described(run: Run) -> str:
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the distinct runs, and a sentence about each incomplete one. Raises BadInputError for two file systems."""
+    """Return the runs without duplicates, and a note on each incomplete one. Raises BadInputError for unlike runs."""
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:

@@ -27,10 +27,10 @@ PART_NAMES: Mapping[Part, str] = {
     "osts": "the data targets",
     "shared": "something that all ranks share, such as a lock",
 }
-# Two measurements did the same work if their requests per operation differ by at most this factor: a cache answers at
-# most 20% of them. Rates of whole runs differ by about 14% anyway (docs/statistics.md).
+# Two measurements are comparable if their requests per operation differ by at most this factor. A cache then serves at
+# most 20% of the requests. Whole runs differ by about 14% without a cache (docs/statistics.md).
 _SAME_WORK = 1.25
-# Contention lowers rates by less than this factor. A rate of fewer ranks that is higher was measured in a cache.
+# Fewer ranks that are faster by more than this factor measured a cache. Contention alone costs less than this factor.
 _TOO_FAST = 20.0
 
 
@@ -38,8 +38,8 @@ _TOO_FAST = 20.0
 class Scale:
     """Size of a system and its load. ``osts`` is 0 if the number of data targets is unknown.
 
-    ``files``: number of files before the measurement. ``undivided``: each rank has its directory on one metadata
-    target, and does the same amount of work.
+    ``files``: number of files before the measurement. ``undivided``: all ranks do the same amount of work, each in a
+    directory on one metadata target.
     """
 
     clients: int = 1
@@ -50,7 +50,7 @@ class Scale:
     undivided: bool = field(default=False, compare=False)
 
     def units(self, part: Part) -> float:
-        """Return the number of components of a kind. For uneven load, return the equivalent number under even load.
+        """Return the number of components of a kind. Unevenly loaded metadata targets count as fewer.
 
         >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(ranks=4, mdts=3, undivided=True).units("mdts")
         (2, 2.0)
@@ -75,11 +75,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class MeasuredLevel:
-    """Measurements of one figure at one scale. ``log_value`` is the logarithm of the median of ``runs`` runs.
+    """Measurements of one quantity at one scale. ``log_value`` is the logarithm of the median of ``runs`` runs.
 
-    ``log_error``: standard error of ``log_value``. ``busy``: component -> busy share (0 to 1). ``from_cache``: caches
-    of the clients answered. ``requests``: requests to metadata servers per operation. ``caution``: text if the value
-    may be the speed of this node's memory.
+    ``log_error``: standard error of ``log_value``. ``busy``: component -> utilization (0 to 1). ``from_cache``: client
+    caches served the operations. ``requests``: requests to metadata servers per operation. ``caution``: warning if the
+    value may be the speed of this node's memory, else empty.
     """
 
     scale: Scale
@@ -94,7 +94,7 @@ class MeasuredLevel:
 
 @dataclass(frozen=True)
 class FigureLevels:
-    """One figure (measured quantity) of some runs. ``settings``: the settings that distinguish it from other figures.
+    """One measured quantity of some runs. ``settings``: the settings that distinguish it from the other quantities.
 
     ``rank_is_client``: each rank counts as a client. ``local``: only this node can reach the file system.
     """
@@ -109,13 +109,13 @@ class FigureLevels:
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the uncached measurements whose work per operation equals that at the largest scale."""
+        """Return the measurements with the same work and the same use of caches as the one at the largest scale."""
         most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
         return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
     @property
     def left_out(self) -> tuple[MeasuredLevel, ...]:
-        """Return the measurements from a cache or with different work per operation."""
+        """Return the measurements that are not comparable with the one at the largest scale."""
         return tuple(level for level in self.levels if level not in self.comparable)
 
     @property

@@ -20,15 +20,15 @@ from strakes.predict.population import Population, fitted
 Array = NDArray[np.float64]
 # Probability that a forecast's interval contains the value. At 90 %, intervals are 1.28 times as wide.
 COVERAGE = 0.8
-# Number of random draws. The ends of an interval have a standard error of 4 % of the standard deviation.
+# Number of random draws from the posterior. Each end of an interval has a standard error of 4 % of its deviation.
 _DRAWS = 2000
 # Tolerance of log rates for rounding (1 % of a rate). Benchmarks print two or three digits.
 _ROUNDING = 0.01
-# Numbers of ranks at which the curves saturate, up to a million. Steps of a factor of 2 change forecast errors by 1 %.
+# Each curve saturates at one of these numbers of ranks. Steps of 2 instead of 4 change forecast errors by 1 %.
 BOUNDS = 4.0 ** np.arange(11)
-# Sharpness of the bend of a curve: 1 is Amdahl's law, infinity a corner. 1 or 3 would change forecast errors by 1 %.
+# Sharpness of a curve's bend: 1 is Amdahl's law, infinity a corner. A value of 1 or 3 changes forecast errors by 1 %.
 _BEND = 2.0
-# A forecast names the component that saturates first if its probability is at least this: twice that of all others.
+# Minimum probability for naming a component as the bottleneck. At 67 %, it is twice that of all other components.
 SURE = 0.67
 
 
@@ -46,13 +46,13 @@ class Forecast:
 
     @property
     def likely(self) -> tuple[Part, float] | None:
-        """Return the component that probably saturates first, and the probability. None if all are unlikely."""
+        """Return the component that probably saturates first, and its probability, or None if it is uncertain."""
         part = max(self.saturates, key=lambda name: self.saturates[name], default=None)
         return (part, self.saturates[part]) if part is not None and self.saturates[part] >= SURE else None
 
 
 class Model:
-    """Posterior distribution of the growth of a figure, given its measurements.
+    """Posterior distribution of the growth of a measured quantity with the system size.
 
     A time is forecast by Little's law, as the number of files or ranks divided by a rate.
     """
@@ -76,7 +76,7 @@ class Model:
         self.transient = tuple(level for place, level in enumerate(levels) if place not in kept)
 
     def forecast(self, scale: Scale) -> Forecast:
-        """Return the forecast of the figure at a scale."""
+        """Return the forecast for a system size."""
         generator = np.random.default_rng(1)
         free = self._draw(scale, generator)
         bounds = [] if self._work else self._bounds(scale)
@@ -130,7 +130,7 @@ class Model:
 
 
 def prior(scales: Sequence[Scale], population: Population) -> tuple[Array, Array]:
-    """Return the log rates (m, n) of m curves at n scales, and their covariance (n, n)."""
+    """Return the log rates (m, n) of m growth curves at n scales, and the covariance (n, n) of deviations."""
     ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
     means = ranks + (population.exponent - 1) / _BEND * np.log1p((np.exp(ranks) / BOUNDS[:, None]) ** _BEND)
     covariance = population.wander**2 * np.minimum.outer(ranks, ranks)
@@ -145,7 +145,7 @@ def prior(scales: Sequence[Scale], population: Population) -> tuple[Array, Array
 
 
 def log_likelihood(values: Array, covariance: Array) -> Array:
-    """Return the log likelihood of each row of ``values``. One unknown constant is added to all values of a row."""
+    """Return the log likelihood of each row of ``values``. Each row has an unknown offset."""
     inverse = np.linalg.inv(covariance)
     ones = inverse.sum(axis=0)
     rest = values - (values @ ones / ones.sum())[:, None]
@@ -156,8 +156,8 @@ def log_likelihood(values: Array, covariance: Array) -> Array:
 def krige(values: Array, covariance: Array) -> tuple[Array, float]:
     """Return the predicted next value of each row (m, n), and the standard deviation of the predictions.
 
-    ``covariance`` (n + 1, n + 1): of the n values and the next value. Method: universal kriging with a constant mean
-    (Rasmussen and Williams 2006, 2.7).
+    ``covariance`` (n + 1, n + 1): covariance of the n values and the predicted value. Method: universal kriging with a
+    constant mean (Rasmussen and Williams 2006, 2.7).
     """
     inverse = np.linalg.inv(covariance[:-1, :-1])
     cross, ones = covariance[:-1, -1], inverse.sum(axis=0)
@@ -168,12 +168,12 @@ def krige(values: Array, covariance: Array) -> tuple[Array, float]:
 
 
 def walk(size: Array) -> Array:
-    """Return the covariance (n, n) at n log sizes of a random slope plus a random walk, each of variance 1."""
+    """Return the covariance (n, n) of a random slope plus a random walk at n log sizes. Both have variance 1."""
     return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
 
 
 def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) -> list[int]:
-    """Return the indices of the measurements after the last step that was steeper than linear.
+    """Return the indices of the measurements after the last step in which the rate grew faster than the scale.
 
     Caches or a warm-up can cause such a step.
     """

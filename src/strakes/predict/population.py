@@ -13,10 +13,10 @@ from importlib.resources import files
 class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
-    ``curves``: probability that a file system saturates at 1, 4, 16, ... ranks. ``exponent``: exponent of growth in
-    ranks after saturation. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation of the
-    random walk around the curve, for e times as many ranks. ``targets``, ``files``: mean and standard deviation of the
-    exponent of growth in targets and in files.
+    ``curves``: probability that a file system saturates at 1, 4, 16, ... ranks. ``exponent``: exponent of the rate's
+    growth with ranks after saturation. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation
+    of the random walk around the curve when the ranks grow by a factor of e. ``targets``, ``files``: mean and standard
+    deviation of the exponent of the rate's growth with targets and with files.
     """
 
     curves: Sequence[float]

@@ -22,14 +22,14 @@ Grade = Literal["early", "confirmed"]
 
 # Number of values before the first test. From 60 values, the standard deviation of the noise is known to 15%.
 LEARN = 60
-# Minimum number of values on the new level, for an early warning and for a confirmed change.
+# Minimum number of values after a change, for an early warning and for a confirmed change.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Each of the last 64 values is tested as a change point. With 32, 10% fewer changes are found (docs/watch.md).
+# Each of the last 64 values is tested as a change point. Tests of 32 values find 10% fewer changes (docs/watch.md).
 REACH = 64
-# Allowed number of false early warnings for each false confirmed change. With double the number, 1% more changes
-# are found (bench/watch), and the precision of early warnings falls from 79% to 66%.
+# Allowed number of false early warnings for each false confirmed change. A limit of 8 finds 1% more changes, but lowers
+# the precision of early warnings from 79% to 66% (bench/watch).
 EARLY_FACTOR = 4.0
-# Outliers are clipped at this number of standard deviations. With 4, 6% fewer changes are found (docs/watch.md).
+# Outliers are clipped at this number of standard deviations. Clipping at 4 finds 6% fewer changes (docs/watch.md).
 _CLIP = 3.0
 # Simulated series: their number, their length, and the number of warm-up values. Run time is proportional to each.
 _PATHS, _HORIZON, _WARM_UP = 200, 128, 30
@@ -37,14 +37,14 @@ _PATHS, _HORIZON, _WARM_UP = 200, 128, 30
 _LONGEST_PAST = 256
 # The noise is estimated again after the series has grown by this factor, or by this number of values.
 _GROWN, _RENEWED = 1.4, 128
-# Drift of the simulated series over REACH values, in standard deviations. With 0, precision falls from 94% to 87%.
+# Drift of the simulated series over REACH values, in standard deviations. Without drift, precision is 87%, not 94%.
 _DRIFT = 0.4
-# In a whole series: penalty of a change, in variances times the log of the length, and minimum segment length.
+# Segmentation of past values: penalty of a change, in variances times the log of the length, and shortest segment.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
-# Maximum assumed autocorrelation. 0.985 doubles the variance of the simulated noise.
+# Maximum autocorrelation of the simulated noise. A maximum of 0.985 doubles the variance of the noise.
 _LARGEST_AUTOCORRELATION = 0.97
-# Maximum expected number of false alarms in a simulated series. With a maximum of 8, 0.03% of the series have no alarm.
-# The Gumbel distribution is fitted to 200 series and does not describe such rare ones.
+# Maximum expected number of false alarms in a simulated series. At 8, only 0.03% of the series have no alarm. The
+# Gumbel distribution is fitted to 200 series, so it does not describe rarer events.
 _MOST_EXPECTED = 8.0
 # Mean of the standard Gumbel distribution (Gumbel 1958), and standard deviation assumed for a constant series.
 _EULER, _SMALLEST_SCALE = 0.5772, 1e-9
@@ -101,7 +101,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """The standard deviation of a series, and the distribution of the largest apparent level change in the noise."""
+    """Noise of a series: its standard deviation, and the distribution of the largest level change that it simulates."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -144,7 +144,7 @@ class Noise:
 
 
 class Detector:
-    """Online detector of level changes. ``alarms_per_value``: allowed false alarms divided by the number of values."""
+    """Online detector of level changes. ``alarms_per_value``: allowed number of false alarms for each value."""
 
     def __init__(self, alarms_per_value: float) -> None:
         self.alarms_per_value = alarms_per_value
@@ -161,7 +161,7 @@ class Detector:
 
     @property
     def scale(self) -> float:
-        """Return a robust standard deviation of the noise, or 0 before it has been estimated."""
+        """Return a robust standard deviation of the noise, or 0 if there are too few values for an estimate."""
         return self._noise.scale if self._noise else 0.0
 
     def add(self, value: float) -> Change | None:
@@ -211,7 +211,7 @@ class Detector:
 
 
 def aligned(past: Numbers) -> Numbers:
-    """Return the series with all segments shifted to the level of the last segment.
+    """Return the series without its level changes: every segment is shifted to the level of the last segment.
 
     A series with more than one change per 30 values is returned as it is.
     """

@@ -1,7 +1,7 @@
-"""Test published claims on the ratio of the values of two settings with the samples of a run.
+"""Test published claims, such as "A is at least twice as fast as B", with the samples of a run.
 
-A claim holds if all its conditions hold (intersection-union test: Berger, Technometrics 24 (1982) 295). The module
-``grades`` defines the grades. All functions are pure.
+A claim holds if all its conditions on ratios hold (intersection-union test: Berger, Technometrics 24 (1982) 295). The
+module ``grades`` defines the grades. All functions are pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from strakes.stats.contrasts import (
 )
 from strakes.stats.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of "sure" verdicts: in the final analysis of a study, and in all its interim analyses together.
+# Family-wise error of "sure" verdicts: in the final analysis of a study, and in all interim analyses together.
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 
@@ -61,7 +61,7 @@ class Judgement:
 
 
 def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list[Judgement | None]:
-    """Return the verdict on each claim, or None if too few rounds measured one of the claim's conditions.
+    """Return the verdict on each claim, or None if a condition of the claim was measured in too few rounds.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]

@@ -1,8 +1,8 @@
 """Graded answers to the questions of a run, such as "which request size is best?". All functions are pure.
 
-``sure``: all answers with this grade are correct with a probability of 95 %. ``likely``: this answer is wrong with a
-probability of at most ``LIKELY_ERROR``. ``alike``: the rates of all settings differ by a small factor at most.
-``undecided``: the answer names the best measured setting, but does not recommend it.
+``sure``: with a probability of 95 %, all answers of this grade are correct. ``likely``: the answer is wrong with a
+probability of at most ``LIKELY_ERROR``. ``alike``: the rates of all settings differ by at most 10 %. ``undecided``: the
+answer names the setting with the best measured rate, but does not recommend it.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from strakes.stats.contrasts import (
 Grade = Literal["sure", "likely", "alike", "undecided"]
 Values = Mapping[int, float]
 
-# Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys have 24 likely answers, 18 with
-# half this probability, and 32 with double (bench/truth).
+# Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys give 24 likely answers. They give
+# 18 with half this probability, and 32 with double this probability (bench/truth).
 LIKELY_ERROR = 0.07
-# Number of rounds before an interim analysis -> its error probability. If successive rounds have a correlation of
-# 0.5, the total error probability is up to a quarter higher.
+# Number of rounds before an interim analysis -> error probability of this analysis. A correlation of 0.5 between
+# successive rounds raises the total error probability by up to a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03  # Error probability of the final analysis. Together with LOOKS, it is 5% (union bound).
-# A setting that is at most 10% slower than the best one is good enough. Whole runs differ by 14% (docs/statistics.md).
+FINAL_ERROR = 0.03  # Error probability of the final analysis. The sum with LOOKS is 5% (union bound).
+# A setting is good enough if the best one is at most 10% faster. Whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
-# Maximum ratio of the rates of "alike" settings: the first value, or the second if the first is not certain.
+# Maximum ratios of the rates of "alike" settings. An answer states the smallest ratio that is certain.
 ALIKE_WITHIN = (1.05, 1.1)
-# Posterior probability that the grade "alike" needs. In simulated surveys, 1% to 3% of these answers are wrong.
+# Minimum posterior probability for the grade "alike". In simulated surveys, 1% to 3% of these answers are wrong.
 ALIKE_PROBABILITY = 0.97
-# Confidence of the intervals behind the grade "alike". 0.3% of the sure and alike answers of simulated surveys are
-# wrong, and 0.8% with half this value. 49% of the questions are answered, and 41% with 0.85 (bench/truth).
+# Confidence of the intervals for the grade "alike". In simulated surveys, 49% of the questions get an answer, and 0.3%
+# of the answers are wrong. A confidence of 0.35 makes 0.8% wrong, and 0.85 answers only 41% (bench/truth).
 ALIKE_CONFIDENCE = 0.7
 # Confidence of the intervals in reports. Intervals of 95% are 1.2 times as wide (normal theory).
 INTERVAL_CONFIDENCE = 0.9
-# Probability that a suggested budget suffices for an answer (Cohen, 1988). 90% needs 1.34 times the budget.
+# Probability that the suggested run time suffices for an answer (Cohen, 1988). A power of 90% needs 1.34 times as long.
 POWER = 0.8
-# Maximum suggested budget, as a multiple of the run's budget.
+# Maximum suggested run time, as a multiple of the time of the run.
 MOST_TIMES = 20
 
 
 def times_to_decide(low: float, high: float) -> float:
-    """Return the factor by which a measurement must be longer to decide a comparison with a power of 80 %.
+    """Return how many times longer a measurement must be to decide a comparison with a power of 80 %.
 
     ``low``, ``high``: 90 % interval of the measured ratio. Differences below 10 % are treated as 10 %.
 
@@ -60,13 +60,13 @@ def times_to_decide(low: float, high: float) -> float:
     (8.2, 1.5)
     """
     half, effect = math.log(high / low) / 2, abs(math.log(low * high)) / 2
-    # Intervals narrow with the square root of time. A difference of 1.5 half-widths has a power of 80 % (Cohen, 1988).
+    # The width falls with the square root of time. A difference of 1.5 half-widths has a power of 80 % (Cohen, 1988).
     return max(1.5, (1.5 * half / max(effect, math.log(GOOD_ENOUGH))) ** 2)
 
 
 @dataclass(frozen=True)
 class Versus:
-    """Comparison of the best setting with another one, ``level``. ``ratio``: above 1 if the best setting wins."""
+    """Comparison of the chosen setting with another one, ``level``. ``ratio``: above 1 if the chosen one is better."""
 
     level: int
     ratio: float
@@ -77,9 +77,9 @@ class Versus:
 
 @dataclass(frozen=True)
 class Answer:
-    """The graded answer to "which level is best?". ``chosen``: index of the best level.
+    """The graded answer to "which level (setting) is best?". ``chosen``: index of this level.
 
-    ``versus``: comparison with the worst level. ``within``: maximum ratio of rates for the grade "alike".
+    ``versus``: comparison with the worst level. ``within``: maximum ratio of the levels' rates if the grade is "alike".
     """
 
     chosen: int
@@ -91,10 +91,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """The question "which level (setting) is best?" with the values of each level by round.
+    """The question "which level (setting) is best?". ``levels``: for each level, round -> measured value.
 
     ``ordered``: levels are sorted by cost, and the answer is the cheapest level that is good enough. ``biased``: the
-    ratios have a systematic error, so no level is called alike or good enough, only better.
+    ratios have a systematic error, so the grade "alike" and ``ordered`` do not apply.
     """
 
     levels: tuple[Values, ...]
@@ -103,7 +103,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Return the graded answer to each question, or None if no two of its levels share enough rounds.
+    """Return the graded answer to each question, or None if no two levels were measured in enough common rounds.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
@@ -121,7 +121,7 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
 
 
 def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
-    """Return the indices of the questions that an interim analysis up to round ``block`` answered "sure"."""
+    """Return the indices of the questions with a "sure" answer in an interim analysis up to round ``block``."""
     settled: set[int] = set()
     for look, error in LOOKS.items():
         if look > block:
@@ -224,10 +224,10 @@ class _Question:
         return True
 
 
-# Minimum probability that a chosen cheaper setting is good enough. Higher values favour expensive settings.
-# Simulated surveys find 81% of the planted differences, 77% with 0.8, and 80% with 0.95 (bench/truth).
+# A cheaper setting is chosen if it is good enough with this probability. Simulated surveys then find 81% of the true
+# differences. They find 77% with a probability of 0.8, and 80% with 0.95 (bench/truth).
 ENOUGH_PROBABILITY = 0.9
-# Maximum probability that another setting is more than 10% faster: for a "sure" answer, and for a "likely" one.
+# Maximum probability that a setting other than the chosen one is over 10% faster, for "sure" and for "likely" answers.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

@@ -1,4 +1,4 @@
-"""Distribution-free intervals for a median, and estimates that contain such intervals.
+"""Distribution-free confidence intervals for a median.
 
 The median lies between the k-th smallest and the k-th largest of n independent values with probability 1 - 2 P(B < k),
 where B is binomial (n, 1/2). Source: Thompson, Ann. Math. Statist. 7 (1936) 122.
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# Reports show the range of 80 % of the values if its ends differ by at least this factor. With 1, they always would.
+# Reports show the range from the 10th to the 90th percentile if its ends differ by at least this factor.
 FAR_APART = 2.0
-# Interpolated intervals miss the median up to 1.2 times as often as computed (measured for 4 to 30 values of ten
-# distributions). So they are computed for this share of the allowed error probability.
+# Interpolated intervals miss the median up to 1.2 times as often as the theory says (measured for 4 to 30 values of ten
+# distributions). Therefore, use only this share of the allowed error probability.
 ERROR_SHARE = 0.85
-# Minimum number of values for an interval. With two, the t quantile at 90% is 6.3 instead of 2.9.
+# Minimum number of values for an interval. With two values, the t quantile at 90% is 6.3 instead of 2.9.
 _FEWEST_WITH_INTERVAL = 3
 
 
@@ -54,7 +54,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def most_of(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range without the smallest and the largest tenth of the values.
+    """Return the range of the values, without the smallest tenth and without the largest tenth.
 
     Raises ValueError for an empty sequence or a value that is not finite.
 
@@ -77,9 +77,9 @@ def far_apart(values: Sequence[float]) -> bool:
 
 
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the narrowest order-statistic interval for the median, or None with too few values.
+    """Return the narrowest interval for the median with order statistics as ends, or None with too few values.
 
-    Valid only if the number of values does not depend on the values. Raises ValueError for a value that is not finite.
+    It is invalid if the measurement stopped because of the values. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -117,8 +117,7 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
 def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return an interval for the median. With too few values, return a t interval of the logarithms.
 
-    Return None with fewer than three values, or if the t interval would need the logarithm of a value that is not
-    positive.
+    Return None with fewer than three values, or if the t interval would need the logarithm of zero or less.
 
     >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
     >>> found is not None and (round(found.low), round(found.high))
@@ -154,9 +153,9 @@ def smallest_runs(confidence: float) -> int:
 
 @lru_cache(maxsize=4096)
 def symmetric_rank(runs: int, confidence: float) -> int:
-    """Return the largest k for which the k-th smallest and k-th largest value enclose the median with ``confidence``.
+    """Return the largest k for which the k-th smallest and k-th largest of ``runs`` values enclose the median.
 
-    Return 0 if even the range of all values has a lower confidence.
+    They enclose it with probability ``confidence``. Return 0 if even the range of all values does so less often.
 
     >>> symmetric_rank(4, 0.9), symmetric_rank(5, 0.9), symmetric_rank(8, 0.9)
     (0, 1, 2)

@@ -1,10 +1,10 @@
 """Find level shifts in a short series of autocorrelated runs, such as nightly benchmarks.
 
-PELT proposes shifts in rank-transformed values. The test of a shift uses its two adjacent levels, clipping outliers.
-The test statistic is the largest t statistic of all splits, divided by the effect of the residuals' autocorrelation
-(bias corrected: Marriott and Pope, Biometrika 41 (1954) 390). P-values come from simulated first-order autoregressions.
-A short series does not determine its autocorrelation, so the largest p-value over several autocorrelations counts. The
-weakest shift is dropped until all shifts are significant (Bonferroni).
+PELT proposes shifts in rank-transformed values. The test of a shift uses the runs of the levels before and after it,
+with outliers clipped. The test statistic is the largest t statistic of all splits, corrected for the autocorrelation of
+the residuals (estimated without bias: Marriott and Pope, Biometrika 41 (1954) 390). P-values come from simulated
+first-order autoregressions. The autocorrelation of a short series is uncertain, so the largest p-value over several
+autocorrelations counts. The least significant shift is dropped until all shifts are significant (Bonferroni).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Minimum number of runs at one level. The median of four runs has no interval at 90%.
+# Minimum number of runs between two shifts. The median of four runs has no interval at 90%.
 SHORTEST = 5
 # Autocorrelations of the simulated series. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-# Number of simulated series. A power-law tail is fitted to two quantiles with these tail probabilities.
+# Number of simulated series, and tail probabilities of the two quantiles to which a power-law tail is fitted.
 _SIMULATED, _NEAR, _FAR = 4000, 0.05, 0.005
 # Outliers are clipped at this number of standard deviations, beyond which 0.3% of normal noise lies.
 _CLIP = 3.0
@@ -43,7 +43,7 @@ class LevelShift:
 def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = SHORTEST) -> tuple[LevelShift, ...]:
     """Return the level shifts of a series in time order. Raises ValueError for an empty series.
 
-    ``error``: probability of a false shift in a series. ``shortest``: minimum number of runs at one level.
+    ``error``: probability of a false shift in a series. ``shortest``: minimum number of runs between two shifts.
 
     >>> found = level_shifts([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
     >>> [(shift.index, shift.before, shift.after) for shift in found]
@@ -74,9 +74,9 @@ def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = S
 
 
 def detectable_shift(values: Sequence[float], error: float, shortest: int = SHORTEST) -> float:
-    """Return the smallest shift that is found in a series like ``values`` with a probability of 80 %.
+    """Return the smallest shift that ``level_shifts`` finds with a probability of 80 % in a series of this length.
 
-    Scatter and autocorrelation are estimated from ``values``. The shift is in the middle of the series.
+    Scatter and autocorrelation are estimated from ``values``. The shift is assumed in the middle of the series.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> 5 < detectable_shift(level + level, 0.05) < 20
@@ -95,7 +95,7 @@ def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.fl
     from strakes.stats.change import scale_of, segments
 
     ranks = rankdata(series)
-    # Shifts hardly affect differences of successive runs, so these give the scale.
+    # Estimate the noise from differences of successive runs, because a shift affects only one of them.
     scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
     proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]  # Schwarz's criterion
     levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])

@@ -1,8 +1,8 @@
 """Ratios of the values of two settings with intervals, and simultaneous verdicts on many ratios.
 
 Ratios are computed from logarithms, so a / b is exactly the inverse of b / a. The methods were chosen by simulation
-(docs/decisions/0003-ratio-intervals.md). For a confidence of 90 % in ten verdicts together, each interval needs 99 %
-(Bonferroni).
+(docs/decisions/0003-ratio-intervals.md). Ten verdicts are all correct with a probability of 90 % if each interval has a
+confidence of 99 % (Bonferroni).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from strakes.base.language import gettext
 from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
 
-# Minimum relative difference between two single runs for a verdict. On an unchanged system, 90% of the pairs of runs
-# differ by less (docs/statistics.md).
+# Two single runs get a verdict only if they differ by at least this share. 90% of the pairs of runs on an unchanged
+# system differ by less (docs/statistics.md).
 ONE_PAIR = 0.4
-# Minimum number of batches. With fewer, the medians of the batches have no interval at a confidence of 99%.
+# Minimum number of batches. The medians of fewer batches have no interval at a confidence of 99%.
 _FEWEST_BATCHES = 8
-# Number of time slices of a run. In simulated runs with a drifting level, intervals are 1.2 to 1.3 times as wide with
-# half this number. Double this number changes their width by at most 6%.
+# Number of time slices of a run. In simulated runs with a drifting level, two slices make intervals 1.2 to 1.3 times as
+# wide. Eight slices change their width by at most 6%.
 _PARTS = 4
 
-# Function that returns the ratio of the rates of two settings, with an interval of the given confidence.
+# Function of a confidence. It returns the ratio of the rates of two settings, with an interval of this confidence.
 RatioAt = Callable[[float], Estimate]
 
 
 class Verdict(StrEnum):
-    """The verdict on setting a compared with setting b, from the ratio a / b of their rates."""
+    """The verdict on setting a in comparison with setting b. FASTER: a has the higher rate."""
 
     FASTER = "FASTER"
     SLOWER = "SLOWER"
@@ -50,10 +50,10 @@ class Judged:
 
 
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
-    """Return the ratio a / b of the values of two settings, with the interval of a trimmed mean over common rounds.
+    """Return the ratio a / b of the values of two settings: a trimmed mean over common rounds, with its interval.
 
-    ``a``, ``b``: round -> value. A disturbance of a whole round cancels. The interval is None with fewer than three
-    common rounds, or with a value of zero or less. Raises ValueError without a common round.
+    ``a``, ``b``: round -> value. A disturbance that affects a whole round cancels. The interval is None with fewer than
+    three common rounds, or with a value of zero or less. Raises ValueError without a common round.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -117,7 +117,7 @@ def verdict(ratio: Estimate, margin: float) -> Verdict:
 
 
 def half_width_for(margin: float) -> float:
-    """Return the relative half-width of both settings' intervals that allows the verdict SAME.
+    """Return the relative half-width that the intervals of both settings need for the verdict SAME.
 
     Half-widths add in quadrature. Half of the margin is reserved for the deviation of the ratio from 1.
 
@@ -128,7 +128,7 @@ def half_width_for(margin: float) -> float:
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
-    """Return the confidence of each of several intervals that together have the confidence ``confidence``.
+    """Return the confidence of a single interval so that all intervals together have the confidence ``confidence``.
 
     >>> round(bonferroni(0.9, 5), 4)
     0.98
@@ -139,7 +139,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 
 
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
-    """Return verdicts that are all correct with probability ``confidence``. Ratios above 1 mean FASTER.
+    """Return a verdict on each ratio. All are correct with probability ``confidence``. Ratios above 1 mean FASTER.
 
     ``least``: minimum relative difference from 1 for FASTER or SLOWER. Raises ValueError for a negative margin.
 
@@ -172,9 +172,9 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
     """Return a function that estimates the ratio of run ``b`` to run ``a`` from their values in time order.
 
-    Successive values of a run depend on each other, so the medians of batches are compared (batch means: Law and
-    Kelton, Simulation Modeling). The variance between runs is estimated from the medians of time slices. It is not
-    divided by the number of slices, because means over longer times do not scatter less (docs/statistics.md).
+    Successive values of a run are correlated, so the medians of batches are compared (batch means: Law and Kelton,
+    Simulation Modeling). The variance between runs is estimated as the variance of the medians of time slices. Longer
+    runs do not differ less from each other (docs/statistics.md), so the number of slices does not divide it.
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -195,7 +195,7 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
-    """Return the medians of ``number`` successive batches. If batches would be smaller than two, return all values.
+    """Return the medians of ``number`` successive batches, or all values if a batch would have fewer than two.
 
     >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
     ([2.0, 8.0], [1.0, 2.0, 3.0])
@@ -207,7 +207,7 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of set ``b`` to set ``a``. A value is the median of a run."""
+    """Return a function that estimates the ratio of ``b`` to ``a``. Each value is the median of one run."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
@@ -221,7 +221,7 @@ def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_be
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
     """Return round -> geometric mean of all measurements, for rounds in which every measurement has a value.
 
-    ``cells``: for each measurement, its values by round, and whether lower values are better. Such values are inverted.
+    ``cells``: for each measurement, round -> value, and whether lower values are better. Then values are inverted.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Minimum number of different client counts. The law has three coefficients, so that it would fit any three rates. With
-# double the number, a survey would never fit it, because it measures five counts.
+# Minimum number of different client counts. The law has three coefficients, so it fits any three rates. A survey
+# measures five client counts, so a minimum above five (or double this one) would always prevent the fit.
 FEWEST_LEVELS = 4
-# Number of bootstrap samples. They give each end of a 90% interval to 9% of a standard deviation.
+# Number of bootstrap samples. Each end of a 90% interval has an error of 9% of a standard deviation.
 RESAMPLES = 500
-# Maximum relative residual at which the law may be extrapolated. If 30 simulated systems that saturate are extrapolated
-# from 32 to 64 clients, 80% of the intervals contain the true rate; with double this value, only 57% do.
+# Maximum relative residual for an extrapolation of the law. In 30 simulated systems, 80% of the intervals at 64 clients
+# contain the true rate if the law is fitted up to 32 clients. Double this value lowers 80% to 57%.
 _DESCRIBES = 0.05
 
 
@@ -61,8 +61,8 @@ class Scalability:
     """The law fitted to the medians of runs, with intervals from laws fitted to resampled runs.
 
     ``worst_residual``: largest relative distance of a measured median from the law. If it exceeds 5 %, intervals of
-    extrapolated rates also contain the rate at the most clients measured. Resampled laws may have negative
-    coefficients, because setting them to zero would bias extrapolated rates.
+    extrapolated rates are widened to contain the rate at the largest measured client count. Resampled laws may have
+    negative coefficients, because setting them to zero would bias extrapolated rates.
     """
 
     law: Law
@@ -102,7 +102,7 @@ class Scalability:
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
-    """Return the law fitted to number of clients -> rates of runs.
+    """Fit the law to ``rates``: number of clients -> rates of runs.
 
     Raises ValueError for fewer than four different numbers of clients, or for a rate that is not positive.
 
@@ -134,7 +134,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the scaled terms of N / X = 1/r + c/r (N - 1) + k/r N (N - 1), weighted by X / N, and their scales."""
+    """Return the terms of N / X = 1/r + c/r (N - 1) + k/r N (N - 1), scaled and weighted by X / N, and their scales."""
     import numpy as np
 
     number = np.asarray(clients, dtype=float)

@@ -1,4 +1,4 @@
-"""Format graded answers as short texts, which are the same in all forms of the report."""
+"""Format graded answers ("use 1 MiB requests: sure") as short texts. All forms of the report share these texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AnswerLine:
     """One row of the report's section "How to use it".
 
     ``grade``: None for a remark. ``source``: a caution about data from this node's page cache, or "". ``in_memory``:
-    whether data came from this cache or from a file system in memory.
+    whether the data came from the page cache or from a file system in memory.
     """
 
     title: str
@@ -34,7 +34,7 @@ class AnswerLine:
 
     @property
     def word(self) -> str:
-        """The displayed grade, in parentheses if the data came from memory."""
+        """The grade as shown to the user, in parentheses if the data came from memory."""
         word = gettext(GRADES[self.grade]) if self.grade else ""
         return f"({word})" if self.in_memory and self.grade != "undecided" else word
 
@@ -45,7 +45,7 @@ class AnswerLine:
 
 
 def answer_lines(portrait: Portrait) -> list[AnswerLine]:
-    """Return a line for each answer, answers about cached data last. Equal answers on writes and reads share a line."""
+    """Return a line for each answer, cached data last. Equal answers for writes and reads share a line."""
     lines: dict[str, AnswerLine] = {}
     memory = any(warning.code == "memory-file-system" for warning in portrait.warnings)
     for answer in portrait.answers:
@@ -58,7 +58,7 @@ def answer_lines(portrait: Portrait) -> list[AnswerLine]:
             lines[answer.id.replace("-read", "-write")] = replace(line, title=both)
         else:
             lines[answer.id] = line
-    # A skipped cell without settings stands for a question that was not measured at all.
+    # A skipped entry without settings means that the whole question was not measured.
     skipped = [cell.reason for cell in portrait.skipped if not cell.settings]
     lines |= {reason: AnswerLine(gettext("creating files"), gettext(reason), None) for reason in skipped}
     return sorted(lines.values(), key=lambda line: line.source)
@@ -83,7 +83,7 @@ def answer_text(answer: Answer) -> str:
 def _text(answer: Answer) -> str:
     undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
-    with suppress(BadInputError):  # Only numbers and sizes can be sorted.
+    with suppress(BadInputError):  # Settings that are not numbers or sizes have no order, so they form no range.
         options = sorted(options, key=parse_bytes)
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     slower = [one.option for one in answer.others if one.grade != "undecided"]
@@ -109,7 +109,7 @@ def _text(answer: Answer) -> str:
     else:
         message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}]"
     names, values = (answer.chosen, against.option), (against.ratio, against.low, against.high)
-    if undecided and not apart and against.ratio < 1:  # Name the faster one first.
+    if undecided and not apart and against.ratio < 1:  # Name the faster setting first.
         names, values = names[::-1], (1 / against.ratio, 1 / against.high, 1 / against.low)
     shown = dict(zip(("chosen", "other", "ratio", "low", "high"), (*names, *map(number, values)), strict=True))
     share, gain, others = percent((answer.within or 1.0) - 1), percent(GOOD_ENOUGH - 1), _others(answer, options)
@@ -158,7 +158,7 @@ def legend() -> str:
 
 
 def number(value: float) -> str:
-    """Return a ratio as text with two significant digits, or three from 1,000 on.
+    """Format a ratio with two significant digits, or with three from 1,000 on.
 
     >>> number(4.123), number(0.97), number(1.001), number(41.3), number(1234.0)
     ('4.1', '0.97', '1.00', '41', '1,230')

@@ -1,4 +1,4 @@
-"""Compute ranges and ticks of axes, so that all forms of the report agree and tests need no browser."""
+"""Compute the ranges and ticks of axes for all forms of the report."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# A logarithmic axis with fewer powers of ten also has other ticks. With half this number, it could have only two.
+# A logarithmic axis with fewer powers of ten also has ticks between them. Half the number could mean two ticks.
 FEWEST_TICKS = 4
-MOST_TICKS = 9  # Maximum number of ticks. With twice the number, labels would overlap.
+MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many ticks would overlap.
 
-# Minimum share of the x axis for the points of this run, if a figure also shows published values.
+# If a figure also shows published values, the points of this run span at least this share of the x axis.
 OUR_SHARE = 0.6
 
-# The y axis is logarithmic if the ratio of the largest to the smallest median exceeds this number.
+# The y axis is logarithmic if the largest median is more than this many times the smallest.
 LOG_FROM_TIMES = 10.0
-# Factor and name of the units of labels. Larger units come first.
+# Units of axis labels: factor and name, larger units first.
 _UNITS = {
     "B/s": [(float(MIB), "MiB/s"), (float(KIB), "KiB/s"), (1.0, "B/s")],
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
@@ -39,7 +39,7 @@ class Axis:
     title: str
 
     def shifted(self, value: float, share: float) -> float:
-        """Return ``value`` moved along the axis by ``share`` of the length of the axis."""
+        """Return the value that is ``share`` of the axis length to the right of ``value``."""
         if self.scale == "log":
             return float(value * (self.high / self.low) ** share)
         return value + share * (self.high - self.low)
@@ -51,7 +51,7 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def ends(self) -> tuple[float, float]:
-        """Return the ends of the axis for plotly, which needs decimal logarithms for a log axis."""
+        """Return the ends of the axis for plotly. For a logarithmic axis, plotly needs decimal logarithms."""
         if self.scale == "log":
             return math.log10(self.low), math.log10(self.high)
         return self.low, self.high
@@ -89,7 +89,7 @@ def x_axis(figure: Figure) -> Axis:
 
 
 def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
-    """Return the y axis with room for all ``drawn`` values. A linear axis begins at zero."""
+    """Return a y axis that contains all ``drawn`` values. A linear axis begins at zero."""
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
     title = f"{figure.y_label} ({unit})" if unit else figure.y_label
     if min([*medians, *drawn], default=0.0) > 0 and max(medians) / min(medians) > LOG_FROM_TIMES:
@@ -106,7 +106,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """Return the ends of the visible part of a published range of values, or None if it is outside of the axis."""
+    """Return the part of a published range of values that the axis contains, or None if it contains none of it."""
     if reference.x_low is None or reference.x_high is None:
         return None
     low, high = max(reference.x_low, axis.low), min(reference.x_high, axis.high)

@@ -1,4 +1,4 @@
-"""Collect the facts on run, file system and machine that all forms of the report show at the top."""
+"""Collect the facts about run, file system and machine for the top of each form of the report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDED = {
 
 
 def title_of(portrait: Portrait) -> str:
-    """Return the measured directory as the user wrote it."""
+    """Return the title of the report: the measured directory as the user wrote it."""
     return str(portrait.target.get("path") or portrait.run.get("target") or gettext("unknown target"))
 
 
@@ -33,7 +33,7 @@ def created(portrait: Portrait) -> str:
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
-# Caution about data from this node's page cache -> codes of the warnings behind it.
+# Caution about data from this node's page cache -> codes of the warnings that cause it.
 _UNSYNCED = "perhaps still in this node's memory"
 _MEMORY = {
     "from this node's memory, at least in part": {"cache-suspect", "names-from-memory"},
@@ -44,9 +44,9 @@ MEMORY_CODES = frozenset().union(*_MEMORY.values())
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
-    """Return a caution if results came, or may have come, from this node's page cache, else "".
+    """Return a caution if this node's page cache served the operations, or may have served them, else "".
 
-    On a file system in memory, such as tmpfs, the caution is always "", because the top of the report warns of it.
+    On a file system in memory, such as tmpfs, the caution is always "", because the top of the report already warns.
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
@@ -54,12 +54,12 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
 
 
 def caution_of(codes: AbstractSet[str]) -> str:
-    """Return the caution that warnings with these codes cause, or ""."""
+    """Return the caution about cached data that belongs to these codes of warnings, or ""."""
     return next((gettext(text) for text, shown_by in _MEMORY.items() if codes & shown_by), "")
 
 
 def heading_of(source: str) -> str:
-    """Return the caution ``source`` as a heading, followed by the data for which the results are valid."""
+    """Return the caution ``source`` as a heading that also says for which data the results hold."""
     message = "{source}: valid only for data that the node has just used"
     if source == gettext(_UNSYNCED):
         message = "{source}: valid only for amounts of data that fit there"
@@ -67,7 +67,7 @@ def heading_of(source: str) -> str:
 
 
 def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
-    """Return each main result with its measured values. Results from a cache come last."""
+    """Return the main results, each with its measured values. Results from a cache come last."""
     cells = {cell.id: cell for cell in portrait.cells}
     found = [(headline, cells[headline.cell]) for headline in portrait.headlines if headline.cell in cells]
     return sorted(found, key=lambda pair: source_of(portrait, [pair[1].id]))
@@ -98,7 +98,7 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """Return the time between the first and the last rank's start of a phase, as text, or "" if unknown."""
+    """Return the start skew (time from the first to the last rank's start of a phase) as text, or "" if unknown."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
@@ -114,18 +114,18 @@ def taken_in_turn(portrait: Portrait) -> str:
 
 
 def sides_of(portrait: Portrait) -> str:
-    """Return a text that explains A and B, or "" if the run does not compare two sides."""
+    """Return a text that says what A and B are, or "" if the run does not compare two directories or versions."""
     if other := portrait.target.get("against"):
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
     a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
-    # Both sides measure the same settings in the same order, so their first measurements belong together.
+    # Both sides measure the same settings in the same order, so the first setting of A is the first setting of B.
     changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
     return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Return rows of name and value, without unknown values. Names are English, for callers to translate."""
+    """Return rows of name and value, without unknown values. Callers translate the English names."""
     target, machine = portrait.target, portrait.environment
     rows = (
         ("A and B", sides_of(portrait)),
@@ -145,7 +145,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a text for a run without main results: the numbers of values and of measurements."""
+    """Return a text for a run without main results. It states the number of values and of measurements."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

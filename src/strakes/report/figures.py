@@ -1,4 +1,4 @@
-"""Draw a figure of the report as plotly traces and layout, with an alternative text."""
+"""Draw a figure of the report for plotly (traces and layout), with an alternative text."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "dot"}, "legendrank": 2000}
 
-HEIGHT_PIXELS = 400  # Height of a figure in pixels. Twice this height would not fit on a screen of 768 pixels.
+HEIGHT_PIXELS = 400  # Height of a figure in pixels. A screen of 768 pixels cannot show twice this height.
 
-# Maximum distance between two series at the same x value, as a share of the axis.
+# Maximum horizontal offset between two series at the same x value, as a share of the axis.
 COLUMN_SHARE = 0.014
-# Maximum distance between the points of single runs and the bar of their interval, as a share of the x axis.
+# Maximum horizontal offset of the points of single runs from their interval's bar, as a share of the x axis.
 ASIDE_SHARE = 0.009
 ROOM_SHARE = 0.64  # Width of all series together, as a share of the distance between two x values.
 
-MOST_UPRIGHT = 12  # Maximum number of categories with horizontal names. With twice the number, names would overlap.
+MOST_UPRIGHT = 12  # Maximum number of categories whose names are horizontal. Twice as many names would overlap.
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """Return the drawing of a figure, or None without any finite value. ``warned``: results with hollow markers."""
+    """Return the drawing of a figure, or None without a finite value. ``warned``: results drawn as hollow markers."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
@@ -91,7 +91,7 @@ class _SeriesOf:
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
-        # Repeated colours get other markers and dashes.
+        # There are fewer colours than series, so series of the same colour differ in marker and dash.
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         common = {

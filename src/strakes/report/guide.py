@@ -19,7 +19,7 @@ from strakes.report.sections import VERDICTS
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the guide as Markdown. ``layouts``: title and text of each layout, ready to paste."""
+    """Return the guide as Markdown. ``layouts``: title and commands of each file layout, ready to paste."""
     answers, standing = answer_lines(portrait), headlines_of(portrait)
     cells = {cell.id: cell for cell in portrait.cells}
     undecided = [finding for finding in portrait.findings if finding.verdict in ("unknown", "inconclusive")]
@@ -102,7 +102,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _text(text: object) -> str:
-    r"""Return a text with Markdown and HTML escaped, so that it cannot become a tag or a link.
+    r"""Escape Markdown and HTML in a text, so that it cannot become a tag or a link.
 
     >>> _text("a|b <i> [c](javascript:d)")
     'a\\|b &lt;i> [c]\\(javascript:d)'

@@ -1,4 +1,4 @@
-"""Suggest the next measurement: for open questions, sustained rates, missing settings or another directory."""
+"""Suggest the next measurement, for example a longer one that answers open questions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _REPLACED = {"--budget", "--phase", "--like", "--json", "--html"}  # Options tha
 
 
 def next_step(portrait: Portrait) -> tuple[str, str]:
-    """Return the command of the next measurement (or ""), and the purpose of this measurement or other advice."""
+    """Return the command of the next measurement and its purpose, or "" and other advice."""
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
-    # On a file system in memory, the summary already begins with a request for a directory on storage.
+    # For a file system in memory, the summary already asks for a directory on storage.
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return "", ""
     words = shell_words(for_shell("".join(portrait.reproduce[:1])))

@@ -1,4 +1,4 @@
-"""Group warnings and unmeasured settings, so that each text appears once. Important groups come first."""
+"""Group warnings and unmeasured settings, so that each text appears once. The most important group comes first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.model.portrait import Portrait, RunWarning, SkippedCell
 from strakes.model.setting_text import settings_text
 from strakes.report.tables import shared_and_varying
 
-# Codes of warnings that affect all values. Reports show them before the answers, the first one before everything else.
+# Codes of warnings that affect all values. Reports show them before the answers, and the first code before all else.
 FIRST = (
     *("background-load", "other-measurement", "memory-file-system", "cache-below", "service-interrupted"),
     *("servers-not-well", "held-back", "counters-unread", "burst"),
@@ -19,7 +19,7 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings with the same code and remedy. ``said``: each text with its affected results (none: all)."""
+    """Warnings with the same code and remedy. ``said``: text -> affected results (an empty list means all results)."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -28,18 +28,18 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """The text of the warnings. If they have several texts, the first one as an example."""
+        """The text of the warnings. If their texts differ, the first one is the example."""
         text = self.said[0][0]
         return text if len(self.said) == 1 else gettext("For example: {text}", text=text)
 
     @property
     def advice(self) -> str:
-        """The text, followed by the remedy."""
+        """The text of the warnings, followed by the remedy."""
         return gettext("{text} {remedy}", text=self.text, remedy=self.remedy)
 
     @property
     def extent(self) -> str:
-        """The extent as text: the number of affected results, or the whole run."""
+        """A text that says how many results are affected, or that the whole run is."""
         return ngettext("{count} cell", "{count} cells", len(self.cells)) if self.cells else gettext("whole run")
 
 
@@ -53,13 +53,13 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """Return the grouped warnings of a report. Those on the whole run, a main result or an answer come first."""
+    """Return the grouped warnings of a report. Warnings about the whole run, main results or answers come first."""
     shown = {headline.cell for headline in portrait.headlines} | {answer.measure for answer in portrait.answers}
     return tuple(sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells)))
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the grouped warnings on any of the results ``cells``, without other results."""
+    """Return the grouped warnings about any of the results ``cells``. Other affected results are not listed."""
     narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 

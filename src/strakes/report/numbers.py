@@ -12,13 +12,13 @@ from strakes.model.portrait import CellEstimate, IntervalOf
 from strakes.model.setting_text import label_of, level_of
 from strakes.stats.interval import far_apart, most_of
 
-# Minimum number of runs to show the range of 80 % of the runs instead of all.
+# From this number of runs on, ranges omit the lowest and the highest 10 % of the runs.
 _FEWEST_FOR_SHARE = 5
 _WORDS = ("times", "million files/h")  # Units to translate, because they are words.
 
 
 def show(value: float, unit: str) -> str:
-    """Return a measured value as text. Unlike ``format_value``, it does not round small values to "0.00".
+    """Return a measured value as text. Small values are not rounded to "0.00", unlike in ``format_value``.
 
     >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s"), show(0.125, "share")
     ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s', '12.5 %')
@@ -38,7 +38,7 @@ def show(value: float, unit: str) -> str:
 
 
 def show_range(low: float, high: float, unit: str, beside: str = "", dash: str = "–") -> str:
-    """Return a range as text, without unit if ``beside`` (the text shown next to it) has the same unit.
+    """Return a range as text. Omit the unit if the adjacent text ``beside`` has the same unit.
 
     >>> show_range(0.0012, 0.0013, "s"), show_range(0.0009, 0.0013, "s")
     ('1.20–1.30 ms', '900 us – 1.30 ms')
@@ -62,7 +62,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return a text if the runs vary widely, or if the first files were created at another rate; else ""."""
+    """Return remarks on widely varying runs and on a different rate of the first file creations, or ""."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
@@ -80,7 +80,7 @@ def listed(*texts: str) -> str:
 
 
 def show_bounds(interval: IntervalOf, dash: str = "–") -> str:
-    """Return the bounds of an interval, with their unit, as text.
+    """Return the bounds of an interval as text with the unit.
 
     >>> show_bounds(IntervalOf(0.956, 1.034, 0.9, "ratio of 1 MiB to 4 KiB", "times"), " - ")
     '0.96 - 1.03 times'
@@ -89,7 +89,7 @@ def show_bounds(interval: IntervalOf, dash: str = "–") -> str:
 
 
 def show_interval_of(interval: IntervalOf) -> str:
-    """Return an interval as text: bounds, confidence level, and the estimated quantity.
+    """Return an interval as text: bounds, confidence level and estimated quantity.
 
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"))
     '1.31–12.0 times (90 %): ratio of 1 MiB to 4 KiB'

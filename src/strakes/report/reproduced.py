@@ -32,7 +32,7 @@ from strakes.report.summary import wrap
 from strakes.stats.grades import times_to_decide
 
 _WIDTH_COLUMNS = 100
-# Of a published curve with more values, only the first and the last are shown. Twice the number doubles the text.
+# Show only the first and the last value of a published curve that has more values. Twice the number doubles the text.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
@@ -41,7 +41,7 @@ _MORE = "a larger --budget"
 
 @dataclass(frozen=True)
 class Row:
-    """A published statement and its result on this system. ``decides``: runs and budget needed for a decision."""
+    """A published statement, and whether it holds on this system. ``decides``: runs and budget that would decide it."""
 
     published: str
     here: str
@@ -79,7 +79,7 @@ def _left_out(source: Source, portraits: Sequence[Portrait]) -> tuple[Omitted, .
 
 
 def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
-    """Return the reproduction as text: size of both experiments, table, rules for this system, and omissions."""
+    """Return the reproduction as text: size of both experiments, results, rules for this system, and omissions."""
     lines = [f"{source.name}  {source.paper}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {for_terminal(ours)}" for what, theirs, ours in scale(source, portraits)]
     lines += ["", *_table(rows(source, portraits))]
@@ -104,7 +104,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
 
 
 def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
-    """Return the rows on published statements, followed by the rows on published values."""
+    """Return the rows about published statements, followed by the rows about published values."""
     found = [row for text, patterns in source.published.items() for row in _rows_of(text, patterns, portraits)]
     if not source.published:
         for portrait in portraits:
@@ -115,7 +115,7 @@ def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
 
 
 def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
-    """Return the publication's rules, each with the best settings on this system and the grades of these answers."""
+    """Return the rules of the publication, each with the best settings on this system and how certain they are."""
     lines = []
     for index, (rule, patterns) in enumerate(source.rules.items(), 1):
         answers = [answer for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)]
@@ -180,7 +180,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     if finding.interval is None:
         return Row(published, "not decided", GRADES[finding.grade], "", finding.needs)
     low, high = finding.interval.low, finding.interval.high
-    # The estimate is the geometric mean of the interval's ends.
+    # The stored interval has no estimate. The geometric mean of its ends is one.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
     here = here or (_YES if _YES in finding.statement else "leaning to no")
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""

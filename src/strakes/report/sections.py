@@ -1,4 +1,4 @@
-"""Split a report into sections. A section has the figures, findings, warnings and tables of one study."""
+"""Split a report into one section per study, with its figures, findings, warnings and tables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ VERDICTS: Mapping[str, str] = {"does-not": "does not hold"}
 class Plot:
     """A figure in a section.
 
-    ``published``: texts on published data, each with its style: "hatched", "marks" or "" (not drawn). ``computed``:
-    texts on fitted lines. ``hollow``: whether warnings make some markers hollow.
+    ``published``: texts about published data, each with its style: "hatched", "marks" or "" (not drawn). ``computed``:
+    texts about fitted lines. ``hollow``: whether some markers are hollow because of warnings.
     """
 
     number: int
@@ -35,7 +35,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """Everything that the report shows on one study."""
+    """Everything that the report shows about one study."""
 
     study: str
     plots: list[Plot]
@@ -47,7 +47,7 @@ class Section:
 
 
 def sections(portrait: Portrait) -> list[Section]:
-    """Return a section for each study with any content. Figures are numbered across all sections."""
+    """Return a section for each study that has content. Figures are numbered through all sections."""
     kinds = (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
     cells = {cell.id: cell for cell in portrait.cells}
     made: list[Section] = []
@@ -70,9 +70,9 @@ def sections(portrait: Portrait) -> list[Section]:
 
 
 def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int]:
-    """Return up to ``most`` findings in the given order, and the number of omitted findings.
+    """Return up to ``most`` findings in the given order, and the number of all others.
 
-    The first finding of every study is chosen before any second finding.
+    Every study keeps its first finding before any study keeps a second one.
     """
     turns = [sum(before.study == one.study for before in findings[:n]) for n, one in enumerate(findings)]
     chosen = sorted(sorted(range(len(findings)), key=turns.__getitem__)[:most])

@@ -33,12 +33,12 @@ _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "longdashdot": (0, (8, 3, 2, 3)),
 }
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "triangle-down": "v"}
-# Maximum number of categories with horizontal names, and of characters in all names together.
+# Names of categories are horizontal up to this number of names, and of characters in all names together.
 _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
 def name_figures(portrait: Portrait) -> dict[str, Figure]:
-    """Return the figures by name: the name of the study, with a number for its second and further figures."""
+    """Return name -> figure. The name is that of the study, with a number from its second figure on."""
     names: dict[str, Figure] = {}
     for figure in portrait.figures:
         count = 1 + sum(known.study == figure.study for known in names.values())
@@ -47,7 +47,7 @@ def name_figures(portrait: Portrait) -> dict[str, Figure]:
 
 
 def find_figure(portrait: Portrait, name: str) -> Figure:
-    """Return the figure with this name. Raises BadInputError that suggests the most similar name, or all names."""
+    """Return the figure with this name. For an unknown name, raises BadInputError that suggests other names."""
     names = name_figures(portrait)
     if name in names:
         return names[name]

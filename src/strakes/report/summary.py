@@ -87,7 +87,7 @@ def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Li
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
     yield from _remarks(gettext("Not measured"), _not_measured(portrait), width)
-    # If the file system is in memory, the first lines of the summary already say so.
+    # The first lines of the summary already name a file system in memory.
     said = {*FIRST, *(MEMORY_CODES if any(notice.code == "memory-file-system" for notice in seen) else ())}
     later = [title_of_warning(notice.code) for notice in seen if notice.code not in said]
     yield from _remarks(gettext("Keep in mind"), later, width)
@@ -121,7 +121,7 @@ def _warned(seen: Iterable[Notice], codes: Collection[str], width: int) -> Itera
 
 
 def warnings_in_short(portrait: Portrait, width: int) -> list[str]:
-    """Return lines with the warnings that affect all values, and with the titles of all other warnings."""
+    """Return lines with the warnings about all values, and with only the titles of all other warnings."""
     seen = notices(portrait)
     later = dict.fromkeys(title_of_warning(notice.code) for notice in seen if notice.code not in FIRST)
     texts = [notice.advice for notice in seen if notice.code in FIRST]
@@ -141,7 +141,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
     room = width - 2 - first - 2 - _WORD_COLUMNS
     for line, title, heading in zip(ordered, titles, _headed([line.source for line in ordered], width), strict=True):
         yield from heading
-        # Do not separate a number from its unit.
+        # A line must not break between a number and its unit.
         text = re.sub(r"(?<=\d) (?=%|[KMGT]iB)", "\N{NO-BREAK SPACE}", for_terminal(line.text))
         answer = [part.replace("\N{NO-BREAK SPACE}", " ") for part in wrapped(text, room)]
         for left, right, word in zip_longest(wrapped(title, first - 1), answer, [line.word], fillvalue=""):
@@ -251,7 +251,7 @@ def _plain(*lines: str, style: str = "") -> Iterator[_Line]:
 
 
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
-    """Return the lines of a text, at most ``most`` of ``width`` columns. A shortened text ends in "...".
+    """Wrap a text to ``width`` columns, and return up to ``most`` lines. A shortened text ends in "...".
 
     >>> wrap("one two three four", 9, most=2), wrap("a long label", 11, 1), wrap("unbreakable", 9, 1)
     (['one two', 'three...'], ['a long...'], ['unbrea...'])

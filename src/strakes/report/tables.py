@@ -26,7 +26,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True)
 class CellTable:
-    """A table of results. ``shared``: settings that are equal in all rows. ``factors``: names of the others."""
+    """A table of results. ``shared``: settings that are equal in all rows. ``factors``: names of other settings."""
 
     cells: tuple[CellEstimate, ...]
     shared: Mapping[str, Setting]
@@ -36,14 +36,14 @@ class CellTable:
 
 @dataclass(frozen=True)
 class ServerTable:
-    """A table of counters with a row per server or target. Each value has its share of the column's sum."""
+    """A table of counters with a row per server or target. Each value comes with its share of the column's sum."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
-    """Return one table per group of results that have the same factors, in order of first appearance."""
+    """Group the results by the names of their settings, and return a table per group in order of first appearance."""
     groups: dict[frozenset[str], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault(frozenset(cell.settings), []).append(cell)
@@ -57,7 +57,7 @@ def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
-    """Return the settings that are equal in all rows, and the names of all others in order of appearance.
+    """Return the settings that are equal in all rows, and the names of the other settings in order of appearance.
 
     >>> shared_and_varying([{"ranks": 2, "direct": False}, {"ranks": 4, "direct": False}])
     ({'direct': False}, ['ranks'])

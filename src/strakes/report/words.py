@@ -40,7 +40,7 @@ WARNINGS: Mapping[str, str] = {
     "target-unlike": "One target is unlike the others",
 }
 
-# Access patterns of source S5: single (SF) or multiple files (MF), each read whole (WA) or in segments (SA).
+# Access patterns of publication S5: single (SF) or multiple files (MF), each read whole (WA) or in segments (SA).
 PATTERNS: Mapping[str, str] = {
     "SFWA": "every rank reads one whole file",
     "MFWA": "a file per rank",
@@ -50,12 +50,12 @@ PATTERNS: Mapping[str, str] = {
 
 
 def title_of_warning(code: str) -> str:
-    """Return the title of a warning, or its code as words if it has no title."""
+    """Return the title of a warning. If it has no title, return its code with spaces for hyphens."""
     return gettext(WARNINGS.get(code) or code.replace("-", " ").capitalize())
 
 
 def explained(text: str) -> str:
-    """Return a text in which the first occurrence of each access pattern has an explanation.
+    """Add an explanation to the first occurrence of each access pattern in a text.
 
     >>> explained("MFWA against SFSA; MFWA wins"), explained("MFWA: a file per rank")
     ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')

@@ -1,5 +1,5 @@
 """Start and supervise engines, and keep their samples in the store.
 
-An engine gets plans and returns samples. A run is a directory that is consistent after any crash. ``node_facts.py``
-compares nodes before a measurement. First files to read: ``engine.py`` and ``store.py``.
+An engine is the process that does the I/O of a plan. A run is a directory that is consistent after any crash.
+``node_facts.py`` compares nodes before a measurement. First files to read: ``engine.py`` and ``store.py``.
 """

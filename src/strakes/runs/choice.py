@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def engine_for(launch: Launch) -> Engine:
-    """Return an engine for a launcher. Its process is not started yet."""
+    """Return an engine for a launcher, without starting the engine's process."""
     if launch.launcher == "local":
         from strakes.runs.engine import LocalEngine
 

@@ -39,7 +39,7 @@ from strakes.runs.process import EngineProcess
 from strakes.targets import calls
 from strakes.targets.workspace import sweep
 
-# Seconds to wait after a plan's time limit before the engine is stopped.
+# Seconds from a plan's time limit until the engine is stopped.
 _OVERTIME_S = 10.0
 NOT_ENDED = "even SIGKILL does not end the engine, because it waits for the file system"
 # Maximum seconds for a cancelled plan to remove its files and end.
@@ -81,7 +81,7 @@ class Engine(ABC):
 
     @property
     def silence_s(self) -> float | None:
-        """Return the seconds of silence after which a running engine counts as dead, or None for no limit."""
+        """Return the seconds without a message after which a running engine counts as dead, or None for no limit."""
         return None
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Engine(ABC):
 
     @property
     def remedy(self) -> str:
-        """Return a text on what the user can do if the engine does not start."""
+        """Return advice for the user if the engine does not start."""
         return REINSTALL
 
     def start(self) -> Hello:
@@ -138,8 +138,8 @@ class Engine(ABC):
     ) -> PlanResult:
         """Run one plan in ``directory/cell_id``, and return its result.
 
-        ``keep``: do not remove the files. ``prepared``: accept an existing ``directory/cell_id``. ``on_log``: called
-        every ``progress_s`` seconds with the operations that probes have logged.
+        ``keep``: do not remove the files. ``prepared``: accept an existing ``directory/cell_id``. ``on_log``: callback
+        for the operations that probes have logged, called every ``progress_s`` seconds.
 
         Raises EnvironmentLacksError if the engine does not start. An exception while the plan runs, such as
         KeyboardInterrupt, cancels the plan.
@@ -278,12 +278,12 @@ class Engine(ABC):
         return None
 
     def _hear(self, line: str) -> None:  # noqa: B027 - only launchers of MPI say more than messages
-        """Handle a line of output that is not a message. The threads that read the output call it."""
+        """Handle a line of output that is not a message. Called by the threads that read the output."""
 
     def _take(self, message: Mapping[str, Any]) -> None:
         talk = self._talk
         try:
-            # An error about an unreadable request has an empty id.
+            # The engine cannot know the id of an unreadable request, so the id in its error is empty.
             if message["id"] not in (talk.id, ""):
                 self._hear(f"it sent a message about another plan: {message}")
             elif message["type"] == "progress":
@@ -333,7 +333,7 @@ class Engine(ABC):
                 self._take(message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
         talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
-        # On a hanging file system, the removal of files would hang as well.
+        # The removal of files would hang on a hanging file system.
         left = (str(directory / talk.id),) if keep or not gone else self._sweep_all(directory, talk.id)
         return talk.result("limit" if ended == "silent" else ended, left, cleaned=not left)
 

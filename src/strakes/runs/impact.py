@@ -1,4 +1,4 @@
-"""Limits of a plan's load on the file system, which ``--impact`` sets and ``--neighbour`` reduces."""
+"""Limits of a plan's load on the file system. ``--impact`` sets them, and ``--neighbour`` reduces them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from strakes.base.language import gettext
 from strakes.base.units import KIB, format_value, parse_bytes, parse_count
 from strakes.model.record import Record
 
-# Minimum load limits of --impact. Lower limits would make even the smallest study take too long.
+# Lowest limits that --impact accepts. With lower limits, even the smallest study would take too long.
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
-MOST_PER_S = 1e15  # Maximum of a limit in bytes or operations per second, as in the engine.
+MOST_PER_S = 1e15  # Highest limit in bytes or operations per second. The engine has the same maximum.
 _LIMIT = re.compile(r"(?P<number>.*?)\s*(?P<unit>operations|iops|ops|op)?\s*/\s*s", re.IGNORECASE)
 
 

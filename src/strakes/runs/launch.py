@@ -1,4 +1,4 @@
-"""How to start engines: the launcher, ranks and hosts that the command line selects."""
+"""Options of the command line for starting an engine: launcher, ranks and hosts."""
 
 from __future__ import annotations
 

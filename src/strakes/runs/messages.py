@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class EngineError:
-    """An error of the file system or of the plan, with the four fields of a StrakesError."""
+    """An error of the file system or of the plan. It has the same four fields as a StrakesError."""
 
     what: str
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class LoggedOperation:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """The result of one plan: the contents of all messages about it."""
+    """The result of one plan, collected from all messages about the plan."""
 
     ended: PlanEnd
     samples: tuple[Sample, ...]

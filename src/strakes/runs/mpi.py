@@ -19,7 +19,7 @@ from strakes.runs.messages import Hello, PlanResult
 from strakes.runs.mpi_family import GET_MPI, IN_ROOT, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
 
-# Message about a failed process: from MPICH's launcher (Hydra), or from strakes-engine-mpi if a signal ended a rank.
+# Message about a failed process, by MPICH's launcher (Hydra), or by strakes-engine-mpi if a signal ended a rank.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 # Maximum seconds until the first message of the engine. MPI starts slowly with many ranks.
 _HELLO_S = 30.0
@@ -32,7 +32,7 @@ _PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates process names 
 
 
 def find_mpiexec(chosen: Path | None = None) -> Path:
-    """Return the path of ``chosen``, else of the mpiexec beside the Python that runs strakes, else of one on PATH.
+    """Return the path of ``chosen``, else of the mpiexec in the directory of this Python, else of one on PATH.
 
     Raises EnvironmentLacksError if none is found.
     """
@@ -91,14 +91,14 @@ class MpiEngine(Engine):
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:
             return super()._lost(hello)
-        # Launchers also report the parent processes of ranks.
+        # Some launchers report the process id of a rank's parent process.
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        # A killed rank that does not exit is blocked by the file system.
+        # If a killed rank does not exit, the file system blocks it.
         for kill in (False, True):
             if kill:
                 self._kill_ranks(hello)
@@ -118,7 +118,7 @@ class MpiEngine(Engine):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        # After the loss of one process, MPI ends all others.
+        # After the loss of one process, MPI ends all other processes.
         hello = self._hello
         self._forget()
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):
@@ -136,7 +136,7 @@ def _is_rank(pid: int) -> bool:
 
 
 def placed(mpiexec: Path, launch: Launch) -> list[str]:
-    """Return the mpiexec command with options. Hydra (MPICH, Intel MPI) and Open MPI have different options.
+    """Return the mpiexec command with its options, which differ between Hydra (MPICH, Intel MPI) and Open MPI.
 
     >>> placed(Path("/x/mpiexec"), Launch("mpi", 4, ("a", "b"), 2))
     ['/x/mpiexec', '-hosts', 'a,b', '-ppn', '2', '-n', '4']

@@ -1,6 +1,6 @@
 """Find the engine that fits an mpiexec, and the PMI interface of srun that fits an engine.
 
-If launcher and engine do not match, MPI starts each process alone, as rank 0.
+If launcher and engine do not match, every process starts as the only rank.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MPICH = re.compile(r"\blibmpi(_abi|ch|cxx)?\.so\.1(2)?\b|\blibmpich\.so")
 # On Cray systems, srun already uses the PMI of Cray's MPI libraries.
 _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
-# Start the engine in /, because UCX, a library of MPI, reads ucx.conf in the current directory.
+# Start the engine in /. Otherwise UCX, a library of MPI, would read ucx.conf in the current directory.
 IN_ROOT = ("env", "--chdir=/")
 
 
@@ -78,7 +78,7 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
 
 
 def mpi_engines() -> tuple[Path, Path]:
-    """Return the paths of the engines for the standard ABI and for the site's MPI. The files may be missing."""
+    """Return the paths of the engines for the standard MPI ABI and for the site's MPI. These files may be missing."""
     engine = find_engine()
     return engine.with_name("strakes-engine-mpi"), engine.with_name("strakes-engine-mpi-site")
 

@@ -25,7 +25,7 @@ from strakes.base.units import counted, format_bytes
 from strakes.runs.launch import Launch
 from strakes.targets.command import run
 
-# Maximum seconds for Python to start. All nodes may read its files from a shared file system at the same time.
+# Maximum seconds for Python to start, because all nodes may load it from a shared file system at the same time.
 _START_S = 60.0
 # Seconds that srun waits for the other nodes after the first one has ended.
 _LATE_S = 10
@@ -40,7 +40,7 @@ _UPDATE = "Install the same version of strakes on all nodes."
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """Facts about one node. ``seen``: the directory's mount and the test file's content, as this node sees them."""
+    """Facts about one node. ``seen``: mount of the directory, and content of the test file, as read on this node."""
 
     host: str
     strakes: str
@@ -53,7 +53,7 @@ class CheckedNode:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of one node from the others. ``wrong``: the nodes cannot be measured together."""
+    """A difference between one node and the other nodes. ``wrong``: the nodes cannot be measured together."""
 
     host: str
     what: str
@@ -64,7 +64,7 @@ class Difference:
 def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[list[CheckedNode], list[Difference]]:
     """Return the facts about all nodes, and the differences between nodes.
 
-    ``content``: what every node must read from ``directory``/``file``. Raises EnvironmentLacksError unless each node
+    ``content``: expected content of ``directory``/``file`` on every node. Raises EnvironmentLacksError unless each node
     answers exactly once.
     """
     commands = starts(launch, directory, file)
@@ -94,7 +94,7 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
 
 
 def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], list[str]]]:
-    """Return (command, names of nodes) for each command that runs this module on nodes. Unknown names are ""."""
+    """Return the commands that run this module on the nodes, each with the names of its nodes ("" if unknown)."""
     module = python_module("strakes.runs.node_facts", directory, file)
     if launch.launcher == "mpi":
         from strakes.runs.mpi import find_mpiexec, placed
@@ -129,7 +129,7 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
         return [], f"{error.what}: {error.why}"
     nodes = []
     for line in done.stdout.splitlines():
-        # The launcher may print other lines, even JSON.
+        # Ignore other lines. The launcher may print some, even JSON.
         with suppress(ValueError, TypeError):
             nodes.append(CheckedNode(**json.loads(line)))
     return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")

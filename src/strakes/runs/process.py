@@ -31,7 +31,7 @@ Log = Callable[[str], None]
 
 
 class EngineProcess:
-    """A running engine. Threads read its output, so that pipes never fill. ``log``: gets lines that are no messages."""
+    """A running engine. Threads read its output, so that pipes never fill. ``log``: called for other output."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class EngineProcess:
         current_directory: str | None = None,
     ) -> None:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
-        # With a separate process group, Ctrl-C only reaches the parent, which then cancels the plan.
+        # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -78,7 +78,7 @@ class EngineProcess:
     def receive(self, timeout_s: float, *, wake: bool = True) -> Mapping[str, Any] | None:
         """Return the next message, or None at the end of the engine's output.
 
-        Raises queue.Empty after ``timeout_s`` seconds or, unless ``wake`` is false, at a call of :meth:`wake`.
+        Raises queue.Empty after ``timeout_s`` seconds or, unless ``wake`` is false, when :meth:`wake` is called.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -93,7 +93,7 @@ class EngineProcess:
         self._messages.put(_WAKE)
 
     def remaining(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the messages of a stopped engine that were not received yet."""
+        """Yield the messages of a stopped engine that :meth:`receive` has not returned."""
         with suppress(queue.Empty):
             while (message := self.receive(_TICK_S, wake=False)) is not None:
                 yield message
@@ -120,7 +120,7 @@ class EngineProcess:
         return self._process.returncode is not None
 
     def how_it_ended(self) -> str:
-        """Return a text on how the process ended, with its last lines on standard error."""
+        """Return how the process ended, and its last lines on standard error, as text."""
         if not self._wait(_JOIN_S):
             self.stop(_JOIN_S)
             return "it closed its output"

@@ -22,9 +22,9 @@ class Visit(Record):
     """One execution of a cell's plan.
 
     ``ended``: a PlanEnd, "interrupted" by a server outage, or "yielded" to other users. ``client_s``: duration of a
-    fixed computation on the client. ``servers``: increments of the servers' counters. ``servers_disturbed``: why these
-    are unusable. ``given``: server of each directory. ``kept``: directory whose files later executions use again.
-    ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: only in a search.
+    fixed computation on the client. ``servers``: increments of the servers' counters. ``servers_disturbed``: reason if
+    these counters are unusable. ``given``: server of each directory. ``kept``: directory with files for later
+    executions. ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: only in a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -57,7 +57,7 @@ class Visit(Record):
 
     @property
     def is_measurement(self) -> bool:
-        """Return whether this is a measurement instead of a pilot or confirmation run."""
+        """Return whether this is a measurement, not a pilot run or a confirmation run."""
         return self.purpose == "measure"
 
     def sample(self, phase: str) -> Sample | None:
@@ -67,7 +67,7 @@ class Visit(Record):
 
 @dataclass(frozen=True)
 class RunEvent(Record):
-    """Base class of events of a run. ``event``: the name of the kind of event in the store."""
+    """Base class of events of a run. ``event``: name of this kind of event in the store."""
 
     event: ClassVar[str] = ""
 
@@ -82,9 +82,9 @@ class FactsFound(RunEvent):
 
 @dataclass(frozen=True)
 class AmountsChosen(RunEvent):
-    """The duration of a phase, and the maximum data and files of a plan, as chosen after a short pilot run.
+    """Amount of work, chosen after a short pilot run: duration of a phase, and maximum data and files of a plan.
 
-    ``like``: earlier run whose amounts are reused. ``left_out``: number of cells that exceed the budget.
+    ``like``: earlier run with the same amounts. ``left_out``: number of cells that exceed the budget.
     """
 
     event = "context"
@@ -108,7 +108,7 @@ class CellSkipped(RunEvent):
 
 @dataclass(frozen=True)
 class CellDropped(RunEvent):
-    """Settings that get no more measurements within the budget. ``runs``: measurements so far (None: unknown)."""
+    """Settings that get no more measurements because of the budget. ``runs``: measurements so far (None: unknown)."""
 
     event = "dropped"
     cell: str
@@ -127,7 +127,7 @@ class PopulationRemoved(RunEvent):
 
 @dataclass(frozen=True)
 class TargetDescribed(RunEvent):
-    """The storage targets of the file system, and texts on differences between them."""
+    """The storage targets of the file system, and texts about differences between them."""
 
     event = "description"
     description: Mapping[str, Any]
@@ -145,7 +145,7 @@ class TroubleSeen(RunEvent):
 
 @dataclass(frozen=True)
 class CountersUnread(RunEvent):
-    """Servers whose counters could not be read. ``sentences``: the first error message of each server."""
+    """Servers whose counters could not be read. ``sentences``: first error message about each server."""
 
     event = "counters-unread"
     sentences: tuple[str, ...]
@@ -153,7 +153,7 @@ class CountersUnread(RunEvent):
 
 @dataclass(frozen=True)
 class InterruptionsEnded(RunEvent):
-    """Server outages that outlasted one execution of a plan, with their ends if known."""
+    """Server outages that lasted longer than one execution of a plan. Their ends are given if known."""
 
     event = "interruptions-ended"
     interruptions: tuple[Interruption, ...]
@@ -161,7 +161,7 @@ class InterruptionsEnded(RunEvent):
 
 @dataclass(frozen=True)
 class OthersSeen(RunEvent):
-    """Texts on other strakes processes in the directory. ``when``: "before", "meanwhile" or "after" the run."""
+    """Texts about other strakes processes in the directory. ``when``: "before" the run, "meanwhile" or "after" it."""
 
     event = "others"
     when: str
@@ -170,7 +170,7 @@ class OthersSeen(RunEvent):
 
 @dataclass(frozen=True)
 class LoadSeen(RunEvent):
-    """Load by other programs between trials: share of processor time, and mean number of running threads."""
+    """Load of other programs between measurements: share of processor time, and mean number of running threads."""
 
     event = "load"
     share: float
@@ -179,7 +179,7 @@ class LoadSeen(RunEvent):
 
 @dataclass(frozen=True)
 class LayoutGiven(RunEvent):
-    """The requested layout of new files. ``given``: their effective layout (None: the request was refused)."""
+    """The requested layout of new files. ``given``: layout that they got (None: the request was refused)."""
 
     event = "layout"
     wanted: Layout
@@ -206,7 +206,7 @@ class NodesChanged(RunEvent):
 
 @dataclass(frozen=True)
 class NeighbourFelt(RunEvent):
-    """Latencies of the probe of --neighbour before and during the measurement."""
+    """Latencies of the --neighbour probe before and during the measurement."""
 
     event = "neighbour"
     limit_s: float
@@ -218,7 +218,7 @@ class NeighbourFelt(RunEvent):
 
 @dataclass(frozen=True)
 class SpaceSearched(RunEvent):
-    """The search space: factors, their combinations, amounts of work, and settings that cannot be tried."""
+    """The search space of a tuning: factors, combinations, amounts of work, and settings that cannot be tried."""
 
     event = "space"
     factors: tuple[Mapping[str, Any], ...]

@@ -28,10 +28,10 @@ Status = Literal["running", "complete", "interrupted", "failed", "partial", "dam
 # Required fields of run.json and environment.json.
 _MANIFEST = {"id": str, "kind": str, "name": str, "target": str, "options": dict, "created": str, "status": str}
 _ENVIRONMENT = {"mount": dict, "engine": dict, "load_average": list, "cpus": int, "memory_bytes": int}
-# A record takes about 1,000 bytes of memory, so that this number takes 1 GB. The longest run in our archive has 312.
+# Maximum number of records. Each takes about 1,000 bytes of memory, so all take 1 GB. The longest known run has 312.
 _MOST_RECORDS = 1_000_000
-# Maximum size and number of values of run.json and environment.json, and length of a text in the list of runs. A run on
-# 10,000 nodes has 0.5 MB and 10,000 values. Listing the runs takes up to 0.1 s for each.
+# Maximum size and number of values of run.json and environment.json, and maximum length of a text in the list of runs.
+# A run on 10,000 nodes has 0.5 MB and 10,000 values. A list of runs takes up to 0.1 s for each run.
 _MOST_DOCUMENT_BYTES, _MOST_VALUES, _MOST_TEXT_BYTES = 4 << 20, 200_000, 1 << 16
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -84,7 +84,7 @@ class Run:
 
     @property
     def directories(self) -> str:
-        """Return the measured directory as text, or all directories over which the ranks were distributed."""
+        """Return the measured directory as text. If the ranks used several directories, return all of them."""
         beside = self.manifest.get("options", {}).get("beside", ())
         return ", ".join([str(self.manifest.get("target", "")), *beside])
 
@@ -107,7 +107,7 @@ class Run:
     @cached_property
     def visits(self) -> list[Visit]:
         """Return the executions of plans in chronological order."""
-        # row["cell"] fails for a record without a cell, because a small file may contain millions of such records.
+        # A small file may contain millions of records without a cell, so row["cell"] must fail for the first one.
         return self._each(lambda row: from_record(Visit, row | {"cell": row["cell"]}), "visits")
 
     @cached_property
@@ -116,7 +116,7 @@ class Run:
         return self._each(event_from_record, "events")
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the error for a file that is not in the format of strakes. ``name``: name of the file, if known."""
+        """Return the exception for a file that has not the format of strakes. ``name``: name of the file, if known."""
         return BadInputError(
             "a file of the store is damaged",
             where=str(self.path / name) if name else f"{self.path} (run {self.id})",
@@ -142,7 +142,7 @@ class Run:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts about the file system, found before the measurement. Empty if none are stored."""
+        """Return the facts about the file system, as found before the measurement. Empty if none are stored."""
         return next((event.facts for event in self.events_of(FactsFound)), {})
 
     def _each(self, parse: Callable[[dict[str, Any]], T], name: str) -> list[T]:
@@ -170,7 +170,7 @@ class Run:
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
-        """Return the findings, or None before they are written."""
+        """Return the findings, or None if they have not been written yet."""
         path = self.path / "findings.json"
         return read_json(path) if path.exists() else None
 
@@ -184,7 +184,7 @@ class Run:
         """Replace a file of the run, which may have ended long ago. Raises StrakesError."""
         try:
             with pinned(self.path):
-                # The owner of the store can move another run to this path.
+                # In the meantime, the owner of the store can have moved another run to this path.
                 if Run(self.path).manifest["id"] != self.manifest["id"]:
                     raise self.damaged("another run has its name now", "run.json")
                 if isinstance(content, str):
@@ -196,7 +196,7 @@ class Run:
 
     def is_being_written(self) -> bool:
         """Return whether a process is writing this run. Writers hold a lock on visits.jsonl."""
-        # If visits.jsonl is missing, or this file system has no locks, no writer is known.
+        # Without visits.jsonl, or on a file system without locks, assume that no process writes.
         with suppress(OSError), closing(open_kept(self.path / "visits.jsonl", os.O_RDONLY)) as descriptor:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -227,7 +227,7 @@ def summary_of(path: Path) -> RunSummary:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError for inconsistent files. Convert errors in the ``with`` block to PerhapsDamagedError."""
+    """Raise BadInputError for an inconsistent run. Convert errors in the ``with`` block to PerhapsDamagedError."""
     run.require_whole()
     try:
         yield

@@ -15,7 +15,7 @@ from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, pmi_of
 
-# Message of srun about a failed task. Tasks that srun itself killed have the reason "Terminated".
+# Message of srun about a failed task. The reason "Terminated" means that srun itself killed the task.
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d++)[^\s:]*: (?!Terminated)")
 _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")  # Message of srun about a failed node.
 
@@ -93,7 +93,7 @@ def find_srun() -> Path:
 
 
 def placed(srun: Path, launch: Launch) -> list[str]:
-    """Return the srun command: only the first task gets the input, and a failed task ends all tasks.
+    """Return the srun command. By its options, only the first task gets the input, and a failed task ends all tasks.
 
     >>> " ".join(placed(Path("srun"), Launch("slurm", 8, ("n1", "n2"), 4)))
     'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'
@@ -107,7 +107,7 @@ def placed(srun: Path, launch: Launch) -> list[str]:
 
 def _language(engine: Path, options: Sequence[str]) -> list[str]:
     spoken, chosen = pmi_of(engine), chosen_pmi(options)
-    # Slurm also has names with a version, such as pmix_v4.
+    # Names may include a version, such as pmix_v4.
     if spoken is None or chosen == spoken or chosen.startswith(f"{spoken}_"):
         return []
     if chosen:

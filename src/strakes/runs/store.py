@@ -48,8 +48,8 @@ class Store:
     ) -> RunWriter:
         """Create a run and return its writer.
 
-        ``measured_at``: time of an imported measurement. ``elsewhere``: accept a directory of another machine.
-        Raises BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
+        ``measured_at``: time of an imported measurement. ``elsewhere``: accept the name of a directory on another
+        machine. Raises BadInputError if the target is missing, EnvironmentLacksError if the store cannot be written.
         """
         try:
             if not elsewhere:
@@ -92,7 +92,7 @@ class Store:
         return Run(path if is_id else self._find(run).path)
 
     def resume(self, fingerprint: str) -> RunWriter:
-        """Return the writer of the newest unfinished run whose options have ``fingerprint``.
+        """Return the writer of the newest unfinished run whose options have the hash ``fingerprint``.
 
         Raises BadInputError if no run matches, if another process writes it, or if other users could have written it.
         """
@@ -214,7 +214,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
 
 def _remove(run: Path, made: os.stat_result) -> None:
     with suppress(OSError), pinned(run.parent) as parent, closing(enter(parent, run.name)) as own:
-        # The owner of the store can give the name to another directory, and bring others into a resumed run.
+        # In the meantime, the owner of the store can have replaced the directory, or put other files into it.
         if os.path.samestat(os.fstat(own), made):
             for name in filter(_FILE.fullmatch, os.listdir(own)):
                 os.unlink(name, dir_fd=own)

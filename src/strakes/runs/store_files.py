@@ -15,9 +15,9 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesErr
 from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_kept
 from strakes.base.finite import to_json
 
-# Maximum sizes of files in bytes, larger than those of any real run. The largest document in our archive has 0.2 MiB.
+# Maximum sizes of files in bytes, far above those of real runs. The largest known document has 0.2 MiB.
 _MOST_LINES_BYTES, _MOST_DOCUMENT_BYTES = 4 << 30, 64 << 20
-# Maximum number of values in a text. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
+# Maximum number of values in a JSON text. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
 _MOST_VALUES = 10_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
@@ -68,9 +68,9 @@ def read_json(path: Path, most_bytes: int = _MOST_DOCUMENT_BYTES, most_values: i
 
 
 def read_json_lines(path: Path, *, whole: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield all rows of ``path``, none if it is missing. An incomplete last line, due to a crash, is ignored.
+    """Yield all rows of ``path``, none if the file is missing. Ignore an incomplete last line, which a crash can leave.
 
-    Raises BadInputError for any other line that is not a JSON object. ``whole``: reject also an incomplete last line.
+    Raises BadInputError if any other line is not a JSON object. ``whole``: reject an incomplete last line, too.
     """
     try:
         data = _read(path, _MOST_LINES_BYTES)
@@ -84,7 +84,7 @@ def read_json_lines(path: Path, *, whole: bool = False) -> Iterator[dict[str, An
 
 
 def of_another_user(error: PermissionError, path: Path) -> StrakesError:
-    """Return the error for a run that this user may not read."""
+    """Return the exception for a run that this user may not read."""
     remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
     why = error.strerror or str(error)
     return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
@@ -109,13 +109,13 @@ def whole_length(data: bytes) -> int:
     8
     """
     end = data.rfind(b"\n") + 1
-    # After a power failure, the last line can have its full length without its data.
+    # After a power failure, the last line can have its full length but zeros as content.
     last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
     return end if not last or _parse_row(last) is not None else end - len(last)
 
 
 def parsed(text: bytes, most_values: int = _MOST_VALUES) -> Any:
-    """Parse JSON. Raises RecursionError, and ValueError also for too many values."""
+    """Parse JSON. Raises RecursionError for too deep nesting, ValueError for invalid JSON and for too many values."""
     if sum(map(text.count, (b",", b"[", b"{"))) > most_values:
         raise ValueError(f"the file holds more than {most_values} values")
     return json.loads(text)
@@ -135,7 +135,7 @@ def _damaged(path: Path, why: str) -> BadInputError:
 
 
 class AppendFile:
-    """A file of JSON lines for appending. ``durable``: :meth:`append` returns after an fsync."""
+    """A file of JSON lines, opened for appending. ``durable``: :meth:`append` calls fsync before it returns."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -150,7 +150,7 @@ class AppendFile:
         return self._descriptor
 
     def drop_torn_line(self) -> None:
-        """Remove an incomplete last row of a killed writer, so that the next row begins a new line."""
+        """Remove the incomplete last row that a killed writer left, so that the next row begins a new line."""
         with open(self._descriptor, "rb", closefd=False) as file:
             file.seek(0)
             os.ftruncate(self._descriptor, whole_length(file.read()))

@@ -15,7 +15,7 @@ _EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
 
 
 class TemplateEngine(MpiEngine):
-    """An engine started by the template ``launch.command``, which has fields such as ``{engine}`` and ``{ranks}``."""
+    """An engine started by ``launch.command``, a command with fields such as ``{engine}`` and ``{ranks}``."""
 
     def command(self) -> Sequence[str]:
         self._named = []
@@ -30,7 +30,7 @@ class TemplateEngine(MpiEngine):
 
 
 def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
-    """Return the words of the template with its fields filled in. Raises BadInputError if a field or value is missing.
+    """Return the words of the command with its fields filled in. Raises BadInputError if a field or value is missing.
 
     >>> jsrun = Launch("command", 8, ranks_per_node=4, command="jsrun -n {ranks} -r{ranks_per_node} {engine}")
     >>> filled(jsrun, ["/e", "--expect-ranks", "8"])

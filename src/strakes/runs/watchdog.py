@@ -1,4 +1,4 @@
-"""End a command whose servers are dead, even if it is blocked in a system call.
+"""End a strakes command whose file servers are dead, even if the command is blocked in a system call.
 
 One thread per file system asks the kernel every second which servers do not answer. If an outage lasts too long, the
 watchdog thread raises ServersDeadError in the main thread, as Ctrl-C raises KeyboardInterrupt. If the main thread does
@@ -25,19 +25,19 @@ from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
-# Seconds until an outage is reported. A Lustre client detects a dead machine after 13 to 16 s.
+# An outage is reported after this time in seconds. A Lustre client detects a dead machine after 13 to 16 s.
 LOST_FOR_S = 13.0
-# Seconds until refused connections (an unmounted target) are reported. A Lustre client detects them at once.
+# Seconds until refused connections (by an unmounted target) are reported. Lustre clients notice them at once.
 REFUSED_FOR_S = 28.0
-# Seconds from the report of an outage to the end of the command. In recorded fail-overs, outages took 21 to 38 s.
+# Seconds from the report of an outage to the end of the command. Outages in recorded fail-overs took 21 to 38 s.
 GRACE_S = 16.0
-# Seconds for the ending command to restore settings of the file system.
+# Maximum seconds for the ended command to restore settings of the file system.
 ENDING_S = 4.0
-# Seconds for the main thread to end the command before the watchdog ends the process.
+# Maximum seconds for the main thread to end the command. Then the watchdog ends the process.
 _UNWIND_S = 2.0
 # Signal by which the parent process ends this process. All threads block it, and the watchdog polls for it.
 TOLD_TO_END = signal.SIGUSR2
-# Seconds after which a query for unreachable servers counts as blocked. A child process then tests the directory.
+# Seconds until a query for unreachable servers counts as blocked. Then a child process tests the directory.
 _SLOW_S = 3.0
 
 _parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
@@ -46,7 +46,7 @@ _last_acts: list[Callable[[], str]] = []
 
 @contextmanager
 def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
-    """Call ``act`` if the watchdog ends the process during the ``with`` block, and print the returned text."""
+    """Call ``act`` and print its result if the watchdog ends the process during the ``with`` block."""
     _last_acts.append(act)
     try:
         yield
@@ -55,7 +55,7 @@ def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
 
 
 def advice(path: str, *, resumable: bool = True) -> str:
-    """Return a text on what to do if servers died during a command on ``path``."""
+    """Return advice for the user if servers die during a command on ``path``."""
     resume, path = "--resume continues an interrupted run, and " if resumable else "", shlex.quote(path)
     return f"Check the servers. When they answer again, {resume}strakes clean {path} removes the remaining files."
 
@@ -84,7 +84,7 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        # Kill the child processes of the watchdog. If their queries hang, they would outlive this process.
+        # Kill the watchdog's child processes, because a hanging query could outlive this process.
         command.end_running()
         command.end_grace()
         signal.signal(signal.SIGALRM, before)
@@ -99,7 +99,7 @@ class Course:
         self._since_s = 0.0
 
     def step(self, now_s: float, lost: Mapping[str, LostServer]) -> bool:
-        """Note the servers lost at ``now_s``. Return whether the state changed; the state "over" never changes."""
+        """Add the servers lost at ``now_s``. Return whether the state changed. The state "over" is final."""
         before, waited_s = self.state, now_s - self._since_s
         refused = all(server.refuses for server in lost.values())
         if self.state != "over" and not lost:
@@ -199,6 +199,6 @@ class _Look:
         if self._look is not None and self._look.poll() is None:
             state = f"a stat() of it has not returned for {now_s - self._look_since_s:.0f} s"
             return {self.target.mount.mount_point: LostServer("", state)}
-        with suppress(OSError):  # the limit of open files may be reached
+        with suppress(OSError):  # the process may have reached its limit of open files
             self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
         return {}

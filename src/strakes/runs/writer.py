@@ -32,7 +32,7 @@ def utc_now() -> datetime:
 
 
 class RunWriter:
-    """The writer of a run, protected by a lock against other writers. ``run``: the run without what this one writes.
+    """The writer of a run, protected by a lock against other writers. ``run``: state of the run before this writer.
 
     A run is resumable until :meth:`finish` is called. ``opened``: descriptor of the directory of a new run.
     """
@@ -47,7 +47,7 @@ class RunWriter:
                 self.made = os.fstat(files.enter_context(pinned(path, opened)))
             except OSError as error:
                 raise store_error(error, path) from error
-            _ = Run(path).manifest  # Write nothing in a directory that is not a run.
+            _ = Run(path).manifest  # Fail before the first write if the directory is not a run.
             self._visits = AppendFile(path / "visits.jsonl", durable=True)
             files.callback(self._visits.close)
             _lock(self._visits, self.id)
@@ -65,7 +65,7 @@ class RunWriter:
         return self.path.name
 
     def write_cells(self, cells: Iterable[Cell]) -> None:
-        """Write all measured combinations of settings (cells) of the run, in place of an earlier list."""
+        """Write all measured combinations of settings (cells) of the run. Replace an earlier list."""
         named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
         replace_text(self.path / "cells.jsonl", json_lines(map(to_record, named)))
 
@@ -88,7 +88,7 @@ class RunWriter:
             self.close()
 
     def mark_running(self) -> None:
-        """Set the status to running and add the present time to the manifest's list of resumptions."""
+        """Set the status to running, and add the present time to the list of resumptions in run.json."""
         resumed = [*self.run.manifest.get("resumed", []), utc_now().isoformat()]
         self._set_manifest(status="running", resumed=resumed)
 

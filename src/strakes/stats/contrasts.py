@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Minimum number of values for trimming. Simulated surveys then find 325 of 400 true differences. They find 327 with a
-# minimum of 14, and 322 with a minimum of 4 (bench/truth).
+# Minimum number of values for trimming. Simulated surveys then find 325 of 400 true differences. They find 327 with
+# double this minimum, and 322 with a minimum of 4 (bench/truth).
 TRIM_FROM = 7
 # Share of values that is trimmed at each end. Without trimming, outliers in 10% of the values cost a third of the
 # power. Trimming 0.2 costs a tenth of the power if the noise is normal (bench/truth).
@@ -203,8 +203,7 @@ def _likelihood(contrast: Contrast, grid: Array) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Joint posterior of the prior's standard deviation (rows, ``SCALES``) and the true log ratio (columns, ``grid``).
-    """
+    """Joint posterior: rows for the standard deviations ``SCALES``, columns for the true log ratios ``grid``."""
 
     grid: Array
     joint: Array

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# Reports show the range from the 10th to the 90th percentile if its ends differ by at least this factor.
+# Reports show the range of the middle 80 % of the values if its ends differ by at least this factor.
 FAR_APART = 2.0
 # Interpolated intervals miss the median up to 1.2 times as often as the theory says (measured for 4 to 30 values of ten
 # distributions). Therefore, use only this share of the allowed error probability.

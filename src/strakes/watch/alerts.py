@@ -17,13 +17,13 @@ from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# Maximum number of queued alarms. At 10 s for each command, they take 10,000 seconds.
+# Maximum number of queued alarms. If each command takes 10 s, a full queue takes 10,000 seconds.
 _MOST_WAITING = 1000
 
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
     """Run a command with the event as JSON on stdin. Raises OSError if it fails or is killed after 10 s."""
-    # Use a separate process group to kill the children of a shell together with the shell.
+    # In a process group of its own, a shell and its children are killed together.
     with subprocess.Popen(list(words), stdin=subprocess.PIPE, process_group=0) as process:
         try:
             process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
@@ -35,7 +35,7 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
 
 
 class AlertSender:
-    """Queue of alarms. A thread runs the command ``words`` for each, so that readings are not delayed."""
+    """Queue of alarms. A thread runs the command ``words`` for each alarm, so the watch need not wait."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
         self._words = tuple(words)
@@ -48,7 +48,7 @@ class AlertSender:
 
     @property
     def counts(self) -> dict[tuple[str, str], int]:
-        """Return (command, state) -> number of alarms. The states are delivered, waiting and failed."""
+        """Return (command, state) -> number of alarms. A state is "delivered", "waiting" or "failed"."""
         states = (("delivered", self._delivered), ("waiting", len(self._waiting)), ("failed", self._failed))
         return {(escaped(self._words[0]), state): count for state, count in states} if self._words else {}
 
@@ -61,7 +61,7 @@ class AlertSender:
                 self._failed += 1
 
     def troubles(self, now_s: float) -> list[WatchEvent]:
-        """Return an event if the command has begun to fail, or works again, since the last call."""
+        """Return an event if, since the last call, the command has begun to fail or has recovered."""
         self._collect()
         if bool(self.why) == self._reported:
             return []

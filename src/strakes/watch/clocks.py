@@ -11,11 +11,11 @@ from statistics import median
 
 from strakes.watch.reading import CounterReading
 
-# A server and its client record one outage up to 25 s apart.
+# Even with equal clocks, a server and its client record the same outage up to 25 s apart.
 _LEAST_S = 30.0
-_MOST_S = 600.0  # Largest detected clock offset. A larger one would match different outages of a target.
+_MOST_S = 600.0  # Largest detected clock offset. With a larger limit, different outages would look like the same one.
 _PING_S = 25.0
-_MOST_OUTAGES = 32  # Maximum number of compared outages per target. The time grows with its square.
+_MOST_OUTAGES = 32  # Maximum number of compared outages per target. Run time grows with the square of it.
 
 
 @dataclass
@@ -31,7 +31,7 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # If a client neither reconnected nor was evicted, the server restarted.
+            # A wait that ended without a reconnection or an eviction ended with a restart of the server.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
                 if not wait.or_earlier:
                     self.lost[wait.target].add(wait.began_unix_s)
@@ -43,7 +43,7 @@ class _Source:
 
 
 def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
-    """Return source -> seconds by which its clock is ahead of most others. Omit differences below 30 s."""
+    """Return source -> seconds by which its clock is ahead of most other clocks, if at least 30 s."""
     sources: dict[str, _Source] = {}
     for reading in readings:
         sources.setdefault(reading.source, _Source(reading.time_s)).add(reading)
@@ -93,7 +93,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
                 known[client] = known[server] - ahead_s
     precise = {name for pair, (_, is_precise) in links.items() if is_precise for name in pair}
     if all(abs(began_s[one] - began_s[other] - ahead_s) < _LEAST_S for (one, other), (ahead_s, _) in links.items()):
-        # The recordings began at the same moment, so their first times show the clock offsets.
+        # All recordings began at the same moment, so differences of their first times are clock offsets.
         known |= {name: at_s - began_s[reference] for name, at_s in began_s.items() if name not in precise}
     ordered = sorted(known.values())
     right_s = known[max(known, key=lambda name: (name in precise, len(_near(ordered, known[name]))))]
@@ -101,7 +101,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
 
 
 def set_back(reading: CounterReading, seconds: float) -> CounterReading:
-    """Return the reading with ``seconds`` subtracted from all its times."""
+    """Subtract ``seconds`` from all times of a reading."""
 
     def earlier(times: Mapping[str, float]) -> dict[str, float]:
         return {target: at_s and at_s - seconds for target, at_s in times.items()}

@@ -1,4 +1,4 @@
-"""Find the jobs or clients that cause most of the load (heavy hitters), and report unusual rises in load."""
+"""Find the jobs or clients that cause most of the load (heavy hitters), and report unusual increases of the load."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from strakes.watch.values import WatchEvent
 
 _MOST_JOBS = 256  # Maximum number of jobs in memory. Memory grows in proportion.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
-_TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Its series grow in proportion.
+_TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Scrapes grow in proportion.
 _SHARE = 0.5
-# Shares of a job's largest rate. Below 25 %, its load has ended. Below 75 %, a window is only partly loaded.
+# A heavy load has ended below 25 % of its reported rate. Below 75 % of the highest rate, a window is partly loaded.
 _QUIET, _FULL_SHARE = 0.25, 0.75
-_WINDOWS = 2  # Number of windows (15 seconds each) before the begin or end of a heavy load is reported.
+_WINDOWS = 2  # A heavy load or its end is reported after this number of windows (15 seconds each).
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
 _NEW_USUAL = 120  # Number of windows (1,800 seconds) after which an unusual load counts as usual.
 _FORGET = math.exp(-WINDOW_S / 3600)
@@ -29,7 +29,7 @@ _FORGET = math.exp(-WINDOW_S / 3600)
 class HeavyJobs:
     """Detector of jobs or clients that cause an unusual load.
 
-    ``unit``: unit of the load, operations or bytes. ``who``: prefix of names in messages.
+    ``unit``: unit of the load, such as "operations" or "bytes". ``who``: prefix of job names in messages.
     """
 
     def __init__(self, unit: str, who: str = "job ") -> None:
@@ -40,7 +40,7 @@ class HeavyJobs:
         self._unusual = 0
         self._usual: deque[float] = deque(maxlen=_KEPT)
         self._seconds = self._total = 0.0
-        # Job -> its load, with exponential decay.
+        # Job -> sum of its load, in which old load decays exponentially.
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, WatchEvent] = {}
@@ -49,7 +49,7 @@ class HeavyJobs:
 
     @property
     def top(self) -> list[tuple[str, float]]:
-        """Return (job, share of the load) for about the last hour, highest share first."""
+        """Return the jobs with the most load in about the last hour: (job, share of the load), highest share first."""
         total = self._total or 1.0
         heaviest = sorted(self._counted.items(), key=lambda item: item[1], reverse=True)[:_TOP]
         return [(job, weight / total) for job, weight in heaviest]
@@ -66,7 +66,7 @@ class HeavyJobs:
                 earlier = before[target]
                 for job, count in counts[target].items():
                     known = earlier.get(job, 0.0)
-                    # A counter that has decreased was reset.
+                    # After a reset, the counter begins at 0.
                     if more := count - known if count >= known else count:
                         self._grown[job] = self._grown.get(job, 0.0) + more
         seconds = time_s - self._from_s
@@ -101,7 +101,7 @@ class HeavyJobs:
         weight, long_s = self._apart.get(job, (0.0, 0.0))
         unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-        # A short history is mostly the present load, so do not scale the job's rate by the history.
+        # A short history contains little but the present load, so its total is no reference for the job's rate.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 _WIDTH = math.log(1.05)
 _LEAST_S = 1e-7
-# Bucket of failed operations. No latency reaches it, because it stands for 1.05^100,000 seconds.
+# Bucket number of failed operations. Bucket n holds latencies of about 1.05^n seconds, so no latency gets this number.
 _FAILED = 100_000
-# Accepted bucket numbers (up to 10 years) and counts in stored histograms.
+# Limits for stored histograms: bucket numbers (up to 10 years) and counts.
 _BUCKETS, _MOST_COUNT = range(-400, 401), 10**15
 
 
@@ -35,7 +35,7 @@ class Histogram(Counter[int]):
         self[bucket] += 1
 
     def percentile(self, share: float) -> float:
-        """Return the quantile ``share`` (0 to 1) by the nearest-rank method, or NaN without values."""
+        """Return the quantile at ``share`` (0 to 1) by the nearest-rank method, or NaN without values."""
         rank = math.ceil(share * self.count)
         for bucket in sorted(self):
             rank -= self[bucket]

@@ -12,7 +12,7 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# Number of newer values after which the seasonality learns a value. The delay grows in proportion.
+# The seasonality learns a value only after this number of newer values. The delay grows in proportion.
 _LEARNED_AFTER = 8
 _SMALLEST_CHANGE = 0.05  # Changes below 5% are not reported.
 
@@ -20,7 +20,7 @@ _SMALLEST_CHANGE = 0.05  # Changes below 5% are not reported.
 class LevelDetector:
     """Detector of level shifts of the metric ``name``.
 
-    ``alarms_a_month``: accepted number of false changes per month. ``worse_up``: higher values are worse.
+    ``alarms_a_month``: accepted number of false level shifts per month. ``worse_up``: higher values are worse.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class LevelDetector:
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
                 ended += self._ended("confirmed", self._time(change.begin))
-                # A lasting improvement has become the usual level, so its end is a change to the worse.
+                # After a lasting improvement, the improved level is the usual one, so its end is a new change.
                 if (known.size < 0) != self._worse_up or change.begin - known.begin < REACH:
                     self._confirmed = None
                     return ended
@@ -79,7 +79,7 @@ class LevelDetector:
         return self._times[max(0, index - self._count + len(self._times))]
 
     def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
-        """Update the seasonality. Values over an hour apart have no seasonality (docs/watch.md)."""
+        """Update the seasonality. Do not estimate it from values over an hour apart (docs/watch.md)."""
         self._waiting.append((time_s, figure))
         if self._rhythm is not None:
             if len(self._waiting) > _LEARNED_AFTER and self._changes.early is None:
@@ -95,11 +95,11 @@ class LevelDetector:
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
         """Return the event of a change, or None if the change is below 5%.
 
-        The size is after / before or, without a positive level before, after - before.
+        Its size is after / before if the level before is above the noise, else after - before.
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
-            # Subtracting the seasonality can make the levels negative.
+            # Levels are without seasonality, so they can be negative although no value is.
             before, after = max(before, 0.0), max(after, 0.0)
             low, high = min(max(low, -before), after - before), max(high, after - before)
         sizes = [after - before, low, high]
@@ -134,7 +134,7 @@ def _is_back(known: Change, change: Change) -> bool:
 
 
 def _change(size: float, *, relative: bool) -> str:
-    """Return a change as text with its sign. If ``relative``, ``size`` is a ratio and the text is in percent.
+    """Format a change with its sign. With ``relative``, ``size`` is after / before, and the text is in percent.
 
     >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-40.0, relative=False)
     ('-40%', '0%', '-40')
@@ -147,16 +147,16 @@ def _change(size: float, *, relative: bool) -> str:
 
 
 _CYCLES_H = (24, 168)
-# Weight of the prior that there is no seasonality. After eight values, half of a deviation is learned.
+# Weight, in values, of the prior assumption of no seasonality. After eight values, half of a deviation is learned.
 _PRIOR_VALUES = 8.0
-# Maximum weight of a mean, in values. Doubling it halves the speed of adaptation.
+# Maximum weight of past values in a mean, in values. Doubling it halves the speed of adaptation.
 _MEMORY_VALUES = 26.0
-# Deviations are clipped at twice their mean absolute value, which affects 11 % of normal values.
+# Deviations are clipped at this multiple of their mean absolute value. In normal noise, 11 % of them are larger.
 _CLIP = 2.0
 
 
 class Rhythm:
-    """Seasonality: mean deviation in each hour of the day, plus mean residual in each hour of the week."""
+    """Seasonality: mean deviation for each hour of the day, plus mean residual for each hour of the week."""
 
     def __init__(self) -> None:
         self._means = [[0.0] * hours for hours in _CYCLES_H]
@@ -167,7 +167,7 @@ class Rhythm:
     def expected(self, time_s: float) -> float:
         """Return the expected deviation from the level at this time."""
         hour = math.floor(time_s / HOUR_S)
-        # Subtract the mean so that the seasonality does not absorb the level.
+        # The mean seasonality must be 0. Otherwise it would absorb part of the level.
         return sum(self._shrunk(cycle, hour % hours) - self._offsets[cycle] for cycle, hours in enumerate(_CYCLES_H))
 
     def learn(self, time_s: float, deviation: float) -> None:

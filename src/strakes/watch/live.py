@@ -25,18 +25,18 @@ from strakes.watch.watch import Watch
 
 _TICK_S, _MINUTE_S = 1.0, 60.0
 _MOST_ROW_S = 600.0
-_NEWS_S = 300.0  # Time for which metrics show an alarm after its end. Prometheus reads metrics every minute by default.
+_NEWS_S = 300.0  # Metrics show an alarm this long after its end. Prometheus reads metrics once a minute by default.
 _SOON_S = 30.0
 _MOST_OPEN = 1000  # Maximum number of unfinished events in memory. Memory grows in proportion.
 _MOST_FULL, _MOST_SAID = 500, 300
 _LATE_S, _STEP_S = 5.0, 2.0
-# Number of successive minutes that miss a service level before an alarm begins, or meet it before the alarm ends.
+# An alarm begins after this number of successive minutes that miss a service level. It ends after as many that meet it.
 _MINUTES = 5
 
 
 @dataclass(frozen=True)
 class Break:
-    """Seconds for which this process was stopped, and by which the wall clock was set (negative: back)."""
+    """``stopped_s``: duration of a suspension of this process. ``stepped_s``: step of the clock (negative: back)."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0
@@ -46,7 +46,7 @@ NO_BREAK = Break()
 
 
 class Clocks:
-    """Detector of stops of this process and of clock steps. ``steady``: monotonic clock that includes suspension."""
+    """Detector of suspensions of this process and of clock steps. ``steady``: monotonic clock, not stopped by them."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Clocks:
         self._apart_s = clock() - steady()
 
     def rest(self, seconds: float) -> Break:
-        """Sleep for ``seconds``. Return how long this process was stopped, and the step of the wall clock.
+        """Sleep for ``seconds``. Return the suspension of this process and the clock step during the sleep.
 
         >>> steady, clock = iter([0.0, 1.0, 2.0, 60.0, 257.0]), iter([100.0, 7302.0, 7557.0])
         >>> clocks = Clocks(lambda: next(clock), lambda: next(steady), lambda _: None)
@@ -74,17 +74,17 @@ class Clocks:
 
 
 class ServiceAlarms:
-    """Alarms about missed service levels. ``met``: service level -> 1 if met in the last minute, else 0."""
+    """Alarms about missed service levels. ``met``: service level -> 1 if the last minute met it, else 0."""
 
     def __init__(self, levels: Sequence[ServiceLevel]) -> None:
         self._levels = levels
         self.met: dict[str, float] = {}
-        # Service level -> number of successive minutes that contradict its present state.
+        # Service level -> number of successive minutes whose state (met or missed) differs from the reported state.
         self._against: Counter[str] = Counter()
         self._open: dict[str, WatchEvent] = {}
 
     def add(self, row: Minute, now_s: float) -> list[WatchEvent]:
-        """Judge one minute by the service levels. Return the alarms that begin or end."""
+        """Compare the latencies of one minute with the service levels. Return the alarms that begin or end."""
         events = []
         for level in self._levels:
             exceeded = is_exceeded(level, row)
@@ -129,7 +129,7 @@ class LiveWatch:
         self._sources, self._ring, self._alerts = sources, ring, alerts
         self._say, self._clock = say, clock
         self._service = ServiceAlarms(levels)
-        # A restarted watch must find the workspace of a killed one, so the store determines its name.
+        # The store determines the name of the workspace, so that a restarted watch finds the workspace of a killed one.
         run = f"{WATCH_RUN}{ring.identity}"
         self._probes = [DirectoryProbe(directory, run) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
@@ -149,7 +149,7 @@ class LiveWatch:
         self._close_earlier()
 
     def step(self, since: Break = NO_BREAK) -> None:
-        """Read the sources that are due and report new events. ``since``: stops and clock steps since the last call."""
+        """Read the due sources, and report new events. ``since``: suspension and clock step since the last call."""
         now_s = self._clock()
         events = [*self._before(now_s), *self._broken(since, now_s)]
         for source in self._sources:

@@ -1,4 +1,4 @@
-"""Parse counters of Lustre's servers and clients (`lctl get_param`) and of disks (/proc/diskstats) into readings."""
+"""Parse the counters of Lustre (`lctl get_param`) and of disks (/proc/diskstats)."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _JOB = re.compile(r'^- job_id:\s+("?)(.+?)\1\s*$')
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
-# Requests that are no work for users: requests between servers, and requests of idle clients.
+# Requests that do not show that users are served: requests between servers, and requests of idle clients.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
 _SERVER_NAMESPACES = ("ldlm.namespaces.mdt-", "ldlm.namespaces.filter-")
-_OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that continues a value.
+_OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that continues the previous line's value.
 
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
-    """Return the reading in the output of ``lctl get_param``, optionally followed by lines of /proc/diskstats."""
+    """Parse the output of ``lctl get_param``, optionally followed by lines of /proc/diskstats."""
     disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
     lines, of_proc = list[str](), False
     for line in text.splitlines():
-        # A line of /proc ends the value of the preceding parameter.
+        # The value of a parameter ends at the first line of /proc.
         of_proc = (of_proc or bool(_PROC.match(line))) and not _names_parameter(line)
         if not of_proc and (_names_parameter(line) or _OF_VALUE.match(line)):
             lines.append(line)
@@ -61,7 +61,7 @@ def read_text(source: str, time_s: float, text: str) -> CounterReading:
 
 
 def _names_parameter(line: str) -> bool:
-    """Return whether the line begins with NAME.NAME=. This takes linear time, unlike a regular expression.
+    """Return whether the line begins with NAME.NAME=. A regular expression could take quadratic time.
 
     >>> [_names_parameter(line) for line in ("mdt.a.md_stats=", "0.a=1", ".=", "a b.c=", "8 0 sda")]
     [True, True, False, False, False]
@@ -73,7 +73,7 @@ def _names_parameter(line: str) -> bool:
 
 
 def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
-    """Return the reading in Lustre parameters and /proc/diskstats. ``disks``: disk -> its numbers as text."""
+    """Convert Lustre parameters and lines of /proc/diskstats. ``disks``: disk -> numbers of its line as text."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
     served: dict[str, float] = {}
@@ -111,7 +111,8 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
                 waits += states.interruptions(target)
                 since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
-                # A client may have several connections to one target. The client is connected if no connection is lost.
+                # A client may have several connections to a target. It counts as connected only if none of them is
+                # lost.
                 other_s = connected.get(target, since_s)
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
@@ -129,13 +130,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for what, suffix in (("kbytes", ""), ("files", " (files)"))
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
-        # Only the lock limits of servers can be exhausted, not those of clients.
+        # The number of locks is limited on servers only, not on clients.
         locks={
             name.removeprefix("ldlm.namespaces."): share
             for name, share in _ratios(params, ".pool.granted", ".pool.limit").items()
             if name.startswith(_SERVER_NAMESPACES)
         },
-        # Truncated output may lack serving targets.
+        # Truncated output does not list all serving targets.
         serving=None if params.cut_off else serving,
         served=served,
         recovering=frozenset(recovering),
@@ -152,13 +153,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
 
 
 def disk_lines(diskstats: str) -> dict[str, str]:
-    """Return disk -> its numbers in /proc/diskstats, without partitions and virtual devices."""
+    """Return disk -> numbers of its line in /proc/diskstats, without partitions and virtual devices."""
     matches = (_DISK.match(line) for line in diskstats.splitlines())
     return {match[1]: match[2] for match in matches if match and not _NO_DISK.match(match[1])}
 
 
 def _disk_work(disks: Mapping[str, str]) -> dict[str, dict[str, Work]]:
-    """Return the work of each disk. Requests: reads, writes and flushes. Busy time: time with any request in flight."""
+    """Return the number of requests of each disk (with flushes), and the time with at least one request in flight."""
     work = {}
     for name, words in disks.items():
         numbers = [float(word) for word in words.split()]
@@ -187,7 +188,7 @@ def _work(stats: Stats) -> Work:
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
     r"""Parse job_stats. Return job -> operations, and job -> bytes.
 
-    Lustre 2.7 to 2.12 have no lines "read" and "write". There, count the samples of read_bytes and write_bytes.
+    Lustre 2.7 to 2.12 print no lines "read" and "write", so count the samples of read_bytes and write_bytes.
 
     >>> line = "  write_bytes: { samples: 7, unit: bytes, min: 1, max: 1, sum: 70 }"
     >>> _jobs(f'- job_id: "b \\"x\\""\n{line}'), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")

@@ -1,4 +1,4 @@
-"""The OpenMetrics endpoint, with a bounded number of series."""
+"""The OpenMetrics endpoint (for Prometheus), with a bounded number of time series."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from strakes.base.foreign_text import escaped
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-# Maximum number of series in total and in one metric family. The size of a scrape grows in proportion.
+# Maximum number of time series, in total and in one metric family. The size of a scrape grows in proportion.
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
 _AGAIN_S = 5.0
 _MOST_CONNECTIONS = 16  # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
 
 
-# Key of Metrics.now -> name, labels and help text of a metric family. Prometheus reserves "quantile" and "job" as
-# labels.
+# Key of Metrics.now -> name, labels and help text of a metric family. Prometheus reserves the labels "quantile" and
+# "job".
 _FAMILIES = {
     "latencies": (
         "latency_seconds directory operation percentile",
@@ -51,7 +51,7 @@ _FAMILIES = {
 class Metrics:
     """Collector of metrics for prometheus-client. ``now``: metric family -> labels -> value.
 
-    To update the values, replace the whole mapping ``now``. Any thread may do so.
+    To update the values, replace the whole mapping ``now``. Any thread may replace it.
     """
 
     def __init__(self) -> None:
@@ -84,9 +84,9 @@ class Metrics:
 
 
 def serve(metrics: Metrics, address: str, port: int, say: Callable[[str], None]) -> int:
-    """Answer scrapes in a thread, and return the port. Raises OSError if the address cannot be used.
+    """Serve the metrics over HTTP in a thread, and return the port. Raises OSError if the address cannot be used.
 
-    While another process uses the port, say so once, and try again.
+    While another process uses the port, report this once by ``say``, and retry.
     """
     from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
 
@@ -124,7 +124,7 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """HTTP server that closes the oldest connection above a limit. start_http_server has no limit."""
+    """HTTP server that, at its limit of connections, closes the oldest one. start_http_server has no limit."""
 
     daemon_threads = True
 

@@ -1,7 +1,7 @@
-"""Detect outages of targets from times at which sources saw a target serve or not serve.
+"""Detect outages of targets from the times at which sources found a target in service or out of service.
 
-Sources are servers, clients and probes. An outage began between the last time at which the target served and the first
-time at which it did not. Its end is bounded in the same way. Simultaneous outages, such as outages of all targets of a
+Sources are servers, clients and probes. An outage began between the last time in service and the first time out of
+service. The end of an outage is bounded in the same way. Simultaneous outages, such as outages of all targets of a
 server, are one event.
 """
 
@@ -17,14 +17,14 @@ from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
 
 _GROUP_S = 20.0
-# All sources report the end of an outage within 30 s, because a client pings its targets every 25 s.
+# All sources report the end of an outage within this time, because a client pings its targets every 25 s.
 _SETTLE_S = 30.0
 _PING_S = 25.0
 _SAME_ONSET_S = 60.0
-# A disconnection for less than 10 s without a restart of the server is no outage. A target that has served for 10 s can
-# have a new outage.
+# A disconnection for less than 10 s without a restart of the server is no outage. After less than 10 s of service, an
+# outage continues.
 _SHORT_S = 10.0
-# Operations that hang for 30 s are an outage of the directory.
+# If operations in a directory hang for 30 s, report an outage of the directory.
 _HANG_S = 30.0
 _CLOCKS_DIFFER_S = 60.0
 _MOST_NAMES = 12  # Maximum number of names in a message. The message grows in proportion.
@@ -34,7 +34,7 @@ _MOST_NAMES = 12  # Maximum number of names in a message. The message grows in p
 class _Outage:
     """One outage of a target.
 
-    The target served at ``up_s``, did not serve from ``down_s`` to ``still_s``, and served again at ``back_s``.
+    The target was in service at ``up_s``, out of service from ``down_s`` to ``still_s``, and in service at ``back_s``.
     """
 
     target: str
@@ -44,20 +44,20 @@ class _Outage:
     down_s: float
     still_s: float
     back_s: float | None = None
-    # Time of the new mount, at which the target's recovery began.
+    # Time at which a server mounted the target again and recovery began.
     mounted_s: float | None = None
     misses: int = 0
     missing: bool = False
-    # Client -> end of its wait, or infinity while it waits.
+    # Client -> time at which its wait for the target ended, or infinity while it waits.
     waits: dict[str, float] = field(default_factory=dict)
     sure: bool = False
     superseded: bool = False
     evicted: bool = False
-    # A client replayed its requests, which shows that the server restarted.
+    # The server restarted, because a client had to replay requests.
     restarted: bool = False
-    # ``up_s`` is a guess, because the outage may have begun before the recording.
+    # ``up_s`` is uncertain, because the outage may have begun before the recording.
     earlier: bool = False
-    # Lower bound of the difference between the sources' clocks.
+    # Minimum difference between the clocks of two sources, in seconds.
     apart_s: float = 0.0
     new_server: str = ""
     event: WatchEvent | None = None
@@ -91,7 +91,7 @@ class _Served:
     seen_s: float
     start_s: float
     recovered_s: float | None
-    # Number of requests, which has grown in every reading since ``busy_since_s``.
+    # Request counter. It has increased in every reading since ``busy_since_s``.
     requests: float
     busy_since_s: float
 
@@ -120,7 +120,7 @@ class Outages:
         if reading.serving is not None:
             self._add_served(reading, reading.serving)
             self._add_missing(reading, reading.serving)
-        # A client with several connections waits while any of them waits, so sort unfinished waits last.
+        # A client waits while any of its connections waits. The last wait decides, so sort unfinished waits last.
         waits = sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None)
         newest = {wait.target: wait for wait in waits}
         for wait in waits:
@@ -136,7 +136,7 @@ class Outages:
             known = self._served.get(target, first)
             start_s, recovered_s = counted_s or known.start_s, recovered_s or known.recovered_s
             recovers, outage = target in reading.recovering, self._open.get(target)
-            # Counters restart at a remount, or when an operator clears them.
+            # Counters were reset, by a remount of the target or by an operator.
             restarted = start_s > known.start_s + 1
             if not (outage and outage.misses):
                 closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
@@ -148,7 +148,7 @@ class Outages:
                 outage = self._begin(target, now_s, known.seen_s, down_s, sure=True)
             if outage and outage.event is None and not (outage.sure or outage.waits or restarted):
                 if start_s:
-                    # The counters continued, so the target never stopped. An earlier reading was incomplete.
+                    # The counters were not reset, so the target never stopped, and the previous reading was incomplete.
                     del self._open[target]
                     outage = None
                 else:
@@ -160,7 +160,7 @@ class Outages:
             if outage:
                 self._listed(outage, reading, start_s)
             seen_s = outage.up_s if outage and recovers else now_s
-            # In a long interval between readings, the target may have been unavailable.
+            # A long interval between two readings may hide an outage, so the target does not count as busy.
             busy = requests > known.requests and now_s - known.seen_s <= _GROUP_S and not (recovers or restarted)
             busy_since_s = known.busy_since_s if busy else now_s
             self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s, requests, busy_since_s)
@@ -186,7 +186,7 @@ class Outages:
                 if outage.waits and not outage.misses:
                     outage.apart_s = max(outage.apart_s, known.seen_s - outage.down_s)
                 outage.misses += 1
-                # One reading without the target may be incomplete.
+                # A single reading without the target may be incomplete.
                 outage.sure |= outage.misses > 1
                 outage.missing, outage.mounted_s = True, None
                 outage.unserved(reading.time_s)
@@ -200,7 +200,7 @@ class Outages:
         outage = outage and self._ongoing(target, began_s, outage.waits.get(reading.source, math.inf))
         if outage is None:
             known = self._served.get(target)
-            # The outage began before the wait, because a client notices it only with its next request or ping.
+            # The outage began before the client's wait. A client notices an outage only at its next request or ping.
             up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
             if known and wait.or_earlier:
                 up_s = known.seen_s
@@ -261,7 +261,7 @@ class Outages:
                 outage.event, outage.down_s = known[0].event, min(outage.down_s, known[0].down_s)
         new = [outage for outage in new if outage.event is None]
         others = [outage for outage in new if not self._is_cut_off(outage)]
-        # If only clients are cut off so far, wait: a server whose clock differs may still report an outage.
+        # If only clients seem to be cut off, wait. A server with a different clock may still report an outage.
         new = others or [each for each in new if not each.lasts or each.down_s <= now_s - _CLOCKS_DIFFER_S]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []
@@ -353,15 +353,15 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: b
 def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[float, float]:
     low_s, high_s = math.inf, 0.0
     for outage in outages:
-        # The difference of the clocks is known only to within the interval of the readings.
+        # The clock offset is known only up to the interval between readings.
         wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
         up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
         if alone:
-            # If only clients are cut off, the server's list of targets does not bound their wait.
+            # If the target serves and only clients are cut off, server counters do not show how long.
             up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s
-        # If the lower bound is above the upper bound, the clocks differ by more than estimated.
+        # A lower bound above the upper bound shows that the clocks differ by more than estimated.
         least_s, most_s = max(0.0, min(least_s, most_s)), max(0.0, least_s, most_s)
         low_s, high_s = min(low_s, least_s), max(high_s, math.inf if outage.earlier else most_s)
     return low_s, high_s
@@ -375,7 +375,7 @@ def _in_words(low_s: float, high_s: float) -> str:
 
 
 def names(targets: Sequence[str]) -> str:
-    """Return up to 12 target names as text, and the number of the others.
+    """Return up to 12 target names as text. If there are more, the text ends with their number.
 
     >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
     ('a, b', 't10, t11 and 3 more')

@@ -1,4 +1,4 @@
-"""A self-contained HTML page of the events and service levels of a watch."""
+"""HTML page, without external files, of the events and service levels of a watch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     gaps = [event for event in events if event.kind == "gap"]
     others = len(events) - len(alarms) - len(gaps)
     span_s = max(until_s - since_s, 1.0)
-    # Without a running watch, the end of unfinished events is unknown.
+    # If the watch does not run, the end of an unfinished event is unknown.
     lasts = "lasts" if last_s > until_s - _RUNS_S else "not known"
     return render_page(
         "watch.html.j2",
@@ -64,7 +64,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
 def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool]:
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     if event.kind == "gap" and event.subject == CLOCK:
-        # A clock step has no duration.
+        # A step of the clock is instantaneous, so show no duration.
         long = ""
     text = f"{event.text} (a gain)" if event.gain else event.text
     return _when(event.began_s), long, event.kind, text, event.certainty, event.alarm

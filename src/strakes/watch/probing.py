@@ -29,20 +29,20 @@ from strakes.watch.values import WatchEvent
 RATE_PER_S = 1.0
 # Operation of the probe -> its name in metrics and service levels.
 OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write"}
-# A failed probe is restarted after a minute. A failure is over after a minute without another error.
+# A failed probe restarts after a minute. An error that does not occur again for a minute is over.
 _AGAIN_S = 60.0
 _MOUNTED_EACH_S = 10.0
 _HANGS_S = 15.0
-_SLOW_S = 5.0  # Like --neighbour, the probe pauses if its operations take longer than 5 s.
+_SLOW_S = 5.0  # The probe pauses if its operations take longer than 5 s, so that it does not add load to a slow system.
 _DRAINED_S = 2.0
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
-# Errors that any user who creates a file would get.
+# Errors of the file system, not of the probe: any user who creates a file would get them.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _ANY = ""
 
 
 class MountCheck:
-    """Detector of an unmounted file system: the path then belongs to another file system."""
+    """Detector of an unmounted file system. After an unmount, the path belongs to another file system."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = os.path.abspath(directory)
@@ -59,7 +59,7 @@ class MountCheck:
 
 
 class CreateTest:
-    """Test that creates a file in a child process, so that a hanging file system does not block the watch."""
+    """Create a test file in a child process, so that a hanging file system does not block the watch."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -71,7 +71,7 @@ class CreateTest:
         return self._child is not None and self._child.poll() is None
 
     def forget(self) -> None:
-        """Kill the child after its file system was unmounted. A file that it created is not removed."""
+        """Kill the child after an unmount. A file that the child created is not removed."""
         if self._child is not None:
             self._child.kill()
         self._child = None
@@ -94,7 +94,7 @@ class CreateTest:
 
 
 class DirectoryProbe:
-    """Probe of a directory. ``run``: id of the run in its workspace. ``missed``: number of failures of the probe."""
+    """Probe of a directory. ``run``: id of the probe's run. ``missed``: number of times that the probe failed."""
 
     def __init__(self, directory: Path, run: str) -> None:
         self.directory = directory
@@ -110,7 +110,7 @@ class DirectoryProbe:
         self._gap: WatchEvent | None = None
         self._failing: tuple[WatchEvent, int, float] | None = None
         self._control = Control()
-        # Kinds of operation of which the latest operation was slow.
+        # Kinds of operations, such as "stat", whose latest operation was slow.
         self._slow: set[str] = set()
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
@@ -142,7 +142,7 @@ class DirectoryProbe:
 
     def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
         for operation in operations:
-            # Time in the queue behind a slow operation does not count.
+            # Measure from the start of the operation, because it may have been queued behind a slow one.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             self._control = self._control.after(Felt(operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
@@ -150,7 +150,7 @@ class DirectoryProbe:
             return []
         self._control = Control()
         if operations and not self._slow:
-            # Fast operations show that the file system has recovered.
+            # Fast operations of all kinds show that the file system has recovered.
             return []
         self.stop()
         self._again_s = now_s + _AGAIN_S
@@ -159,7 +159,7 @@ class DirectoryProbe:
         return [self._event(now_s, text, self._again_s)]
 
     def hang(self, now_s: float) -> Interruption | None:
-        """Return the interruption while operations hang, and once more when it has ended. Otherwise return None."""
+        """Return an interruption while operations hang, and once more after they have finished, else None."""
         self._hanging_s |= {
             kind: self._hanging_s.get(kind, next_s)
             for kind, next_s in self._next_s.items()
@@ -174,14 +174,14 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind of operation -> seconds for which one has been hanging. Failed creations count as infinite."""
+        """Return kind of operation -> seconds for which an operation has been hanging. Failed creation: infinity."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)
         return waits | ({"file-cycle": math.inf} if self._refused else {})
 
     def skip(self, now_s: float, *, clock_set_back: bool) -> None:
-        """Ignore operations that were due while this process was stopped or before the clock was set."""
+        """Ignore operations that were due while this process was suspended or before the clock was set."""
         self._stopped_s = -math.inf if clock_set_back else now_s
         self._next_s.clear()
 
@@ -213,7 +213,7 @@ class DirectoryProbe:
             self._next_s.pop(_ANY, None)
             since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
             if since_s is not None:
-                # If the engine did not log the hanging operation, the wait ended before the next operation was due.
+                # If the engine's log lacks the operation that hung, that operation ended before the next one was due.
                 lost = operation.due_s > since_s + 2 / RATE_PER_S
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S
@@ -269,7 +269,7 @@ class DirectoryProbe:
         return [replace(gap, told_s=now_s, ended_s=now_s, text=text)]
 
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
-        # Check for a new mount often, because the check is cheap.
+        # The check for a new mount is cheap, so repeat it often.
         self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
         if self._test.hangs:
             self._again_s = now_s

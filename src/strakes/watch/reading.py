@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from strakes.targets.description import Interruption
 
 DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
-WINDOW_S = 15.0  # Shorter windows have too few requests for a comparison.
+WINDOW_S = 15.0  # Counters are compared over windows of this length. Shorter windows have too few requests.
 LONGEST_S = 20 * WINDOW_S
 
 
@@ -54,7 +54,7 @@ class Work:
     kinds: Mapping[str, OfKind] = field(default_factory=dict)
 
     def since(self, earlier: Work) -> Work:
-        """Return the difference from an earlier reading, or the present values if the counters were reset."""
+        """Return the increase since an earlier reading, or the present values if the counters were reset."""
         if self.requests < earlier.requests:
             return self
         kinds = {
@@ -69,11 +69,11 @@ class Work:
 class CounterReading:
     """Counters of a source at ``time_s``. Counters are cumulative since their last reset.
 
-    ``work``: peer group -> member -> work. ``jobs``, ``job_bytes``: target -> job -> requests or bytes. ``full``,
-    ``locks``: name -> used share of the capacity. ``serving``: target -> last reset of its counters (0: unknown), or
-    None if the source lists no targets. ``served``: target -> requests of clients. ``recovered``: target -> end of its
-    last recovery. ``connected``: target -> begin of the client's connection (0: disconnected). ``figures``: metric ->
-    value. ``devices``: disk -> target. ``missing``: errors of this reading.
+    ``work``: peer group -> member -> work. ``jobs``: target -> job -> requests. ``job_bytes``: target -> job -> bytes.
+    ``full``, ``locks``: name -> used share of the capacity. ``serving``: target in service -> last reset of its
+    counters (0: unknown), or None if the source lists no targets. ``served``: target -> requests of clients.
+    ``recovered``: target -> end of its last recovery. ``connected``: target -> begin of the client's connection (0:
+    disconnected). ``figures``: metric -> value. ``devices``: disk -> target. ``missing``: errors of this reading.
     """
 
     source: str

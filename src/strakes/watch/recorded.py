@@ -23,21 +23,21 @@ from strakes.watch.reading import DISKS, CounterReading
 
 _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
 _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
-# Maximum memory for one reading of a machine. Job statistics of a large machine have some MB.
+# Maximum memory for one reading of one machine. Job statistics of a large machine take a few MB.
 _MOST_READING_BYTES = 256 << 20
-# Maximum number of readings that are not later than the previous one. Each join of two files causes one. Half
-# the number would refuse a year of hourly files, which has 8,759 joins.
+# Maximum number of readings with a time before the previous reading. Each boundary between joined files can cause one.
+# Half the number would refuse a year of hourly files with 8,759 boundaries.
 _MOST_LATE = 10_000
 # Memory for a line of text in addition to its characters.
 _LINE_BYTES = 64
 MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
 MARK = "### "
-_FURTHEST_S = 1e11  # Upper limit of Unix times in seconds. datetime can format all times below it.
+_FURTHEST_S = 1e11  # Largest accepted Unix time in seconds. datetime can format every smaller time.
 
 
 @dataclass
 class Contents:
-    """Time span of recordings, and the kinds of counters that they contain."""
+    """Summary of recordings: the time span, and the kinds of counters."""
 
     first_s: float = math.inf
     last_s: float = -math.inf
@@ -61,7 +61,7 @@ class Contents:
         self._not_understood = self._not_understood or next(iter(reading.missing), "")
 
     def lacking(self) -> tuple[str, ...]:
-        """Return a sentence for each kind of event that cannot be detected. Raises BadInputError without counters."""
+        """Return a message for each kind of event that the data cannot show. Raises BadInputError without counters."""
         if not self._seen:
             why = self._not_understood.partition("; ")[0][:200] or "no counters of targets, jobs or clients"
             remedy = "Record outputs of lctl get_param, each after a line with ### and the Unix time."
@@ -162,7 +162,7 @@ def _time(line: str, where: str) -> float:
 
 
 def unix_seconds(number: float) -> float:
-    """Convert Unix time in s, ms, us or ns to seconds. The unit follows from the size: 1e11 s is the year 5138.
+    """Convert a Unix time to seconds. Guess its unit (s, ms, us or ns) from its size: 1e11 s is the year 5138.
 
     >>> unix_seconds(1704067200), unix_seconds(1704067200000), unix_seconds(1704067200000000000)
     (1704067200.0, 1704067200.0, 1704067200.0)

@@ -27,18 +27,18 @@ from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 MOST_ROWS = 2_000_000  # Maximum number of rows: a year of values per minute in four series. Memory grows in proportion.
 _ONE_ALARM_S = 3 * 86400.0
-# Times of the years 1980 to 9999. Smaller numbers are probably days of a spreadsheet; datetime has no later years.
+# Accepted times: years 1980 to 9999. Smaller numbers are probably days of a spreadsheet. datetime has no later years.
 _EARLIEST_S, _LAST_S = 315532800.0, 253402300799.0
 # Accepted number and share of unreadable rows.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
-_MOST_VALUE = 2.0**64  # Counters have 8 bytes. Sums and powers of larger values could overflow.
+_MOST_VALUE = 2.0**64  # Largest accepted value: counters have 8 bytes. Powers of larger values could overflow.
 _SEPARATORS = (",", ";", "\t", "|")
 _MISSING = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns with times and values. ``by``: columns whose values distinguish the series."""
+    """Names of the columns with times and values. ``by``: columns that distinguish the series in one file."""
 
     time: str
     value: str
@@ -47,7 +47,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """Result of a replay. ``learning``: names of series that are too short. ``passed_over``: number of skipped rows.
+    """Result of a replay. ``learning``: names of series too short for a test. ``passed_over``: number of skipped rows.
 
     ``impossible``: text about negative values that were ignored.
     """
@@ -175,7 +175,7 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
                     why = f"the file has more than {MOST_ROWS} rows"
                     raise BadInputError("the file is too large", where=str(path), why=why)
                 row, size = cells, 0
-                if len(cells) == width + 1:  # each row ends in a separator, or begins with an index without a name
+                if len(cells) == width + 1:  # rows end in a separator, or begin with an index that has no header
                     row = cells[:-1] if not cells[-1] else cells[1:]
                 yield number, row if len(row) == width else None
         except (csv.Error, ValueError) as error:
@@ -208,11 +208,11 @@ def replay(path: Path, columns: Columns, alarms_a_month: float = ALARMS_A_MONTH,
 
 
 def changes_of(series: WatchedSeries, alarms_a_month: float, *, worse_up: bool) -> list[WatchEvent]:
-    """Return the changes of one series with their ends."""
+    """Return the level shifts of one series, each with its end."""
     scale: Literal["log", "plain"] = "log" if np.all(series.values > 0) else "plain"
     levels = LevelDetector(series.name, alarms_a_month, scale, worse_up=worse_up)
     pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
-    # An event is returned again when it ends, so keep its last version.
+    # The detector returns an event when it begins and again when it ends, so keep the last version.
     return list({event.key: event for pair in pairs for event in levels.add(*pair)}.values())
 
 

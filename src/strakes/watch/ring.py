@@ -31,9 +31,9 @@ DAY_S = 86400.0
 _KEPT_DAYS = 400
 _EVENTS, _LOCK = "events.jsonl", "lock"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
-_MOST_LATE = 1000  # Maximum number of events in memory while the store cannot be written. Memory grows in proportion.
+_MOST_LATE = 1000  # Maximum number of events queued while the store cannot be written. Memory grows in proportion.
 _MOST_LINE_BYTES = 1 << 20
-_MOST_EVENTS_BYTES = 16 << 20  # The last 16 MiB contain about 40,000 events. A page shows 500.
+_MOST_EVENTS_BYTES = 16 << 20  # Maximum size of events to read: about 40,000 events. A page shows 500.
 _MOST_TIME_S = 2.5e11
 
 
@@ -66,7 +66,7 @@ class Ring:
             what, remedy = "the store of a watch must be a directory, not a file", "Give a directory with --store."
             raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
-            # guarded: otherwise, another user could move a directory to this path, in which root would then write.
+            # Without ``guarded``, another user could replace the directory, and root would write to the replacement.
             os.close(open_directory(directory, make=0o700, guarded=os.geteuid() == 0))
         except OSError as error:
             raise self._unwritable(error) from error
@@ -85,7 +85,7 @@ class Ring:
     def hold(self) -> None:
         """Lock the store for this process, and repair its files.
 
-        Raises BadInputError if another watch holds the lock, and for a directory of other files.
+        Raises BadInputError if another watch holds the lock, or if the directory contains files but no store.
         """
         try:
             names = os.listdir(self.directory)
@@ -100,7 +100,7 @@ class Ring:
             raise self._unwritable(error) from error
 
     def _take_lock(self) -> None:
-        # Lock a file that only its owner can open: anybody could lock a directory. Ignore file systems without locks.
+        # Any user can lock a directory, so lock a file that only its owner can open. Ignore file systems without locks.
         with suppress(OSError):
             self._lock = open_kept(self.directory / _LOCK, os.O_RDWR | os.O_CREAT)
             try:
@@ -111,7 +111,7 @@ class Ring:
                 raise BadInputError(what, where=str(self.directory), remedy=remedy) from error
 
     def add(self, row: RingRow) -> bool:
-        """Write the row of a minute and the queued events. Return whether both were written."""
+        """Write the row of a minute, and the queued events. Return whether all were written."""
         figures = {name: histogram.to_json() for name, histogram in row.figures.items()}
         line = {"t": row.time_s, "s": row.seconds, "f": figures}
         kept = self._append(f"rows-{int(row.time_s // DAY_S):06d}.jsonl", line)

@@ -1,9 +1,9 @@
 """Find slow targets by their service time per request.
 
-A target is slow if its service time is several times that of its peers, and several times its own usual one, in
-several consecutive windows. Peers are compared for the same mixture of requests. Larger requests may take longer in
-proportion. If the variance of service times is known, one standard error is subtracted. After n sequences of windows
-without a slow target, the confidence is n / (n + 1).
+A target is slow if its service time is several times that of its peers, and several times its own usual one, in several
+consecutive windows. Peers are compared for the same mixture of request types. The expected time of a larger request is
+longer in proportion to its size. If the variance of service times is known, one standard error is subtracted. After n
+sequences of windows without a slow target, the confidence of the first report is n / (n + 1).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# Minimum ratio of a slow target's service time to that of its peers and to its usual one. Half this ratio gives
-# the same answers in tests/watch. With 6, two targets that take six times as long as their peers are not reported.
+# A target is slow if it takes this many times its usual service time and that of its peers. Half this ratio gives the
+# same answers in tests/watch. A ratio of 6 misses two targets that take six times as long as their peers.
 TIMES = 3.0
-# Service times below 1 ms vary more than threefold because of caches and interrupts.
+# Minimum service time of a slow target. Caches and interrupts change shorter times by more than a factor of three.
 _LEAST_S = 0.001
 _WINDOWS, _WITHOUT_PAST = 3, 6
-# Minimum number of requests in a window. The standard error of a mean of 4 is half the standard deviation.
+# Minimum number of requests in a window. A mean of 4 values has a standard error of half the standard deviation.
 _FEWEST_REQUESTS = 4.0
-# 240 past windows are kept. The usual level is known from four windows on.
+# Maximum number of stored windows, and minimum number of windows for a usual service time. Memory grows in proportion.
 _KEPT, _USUAL_FROM = 240, 4
-# Largest gap between slow windows of one event. A slow target may complete no request for a while.
+# Largest gap between two slow windows of one event. A slow target may complete no request in some windows.
 _APART_S = 4 * WINDOW_S
 
 
 class SlowTargets:
-    """Detector of slow members of one peer group, such as the disks of data targets."""
+    """Detector of slow members of a group of similar devices, such as the disks of data targets."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -48,7 +48,7 @@ class SlowTargets:
         """Member -> its service time in the last window in seconds, if it had enough requests."""
 
     def add(self, time_s: float, work: dict[str, Work], targets: Mapping[str, str] | None = None) -> list[WatchEvent]:
-        """Add counters. Return events that begin or end. ``targets``: disk -> its target, if disks are compared."""
+        """Add counters. Return events that begin or end. ``targets``: disk -> the target on this disk."""
         if self._first is None or not 0 <= time_s - self._first[0] <= LONGEST_S:
             self._first = (time_s, work)
             return []
@@ -72,7 +72,7 @@ class SlowTargets:
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
-        # The standard error is subtracted only at the begin of an event.
+        # Only the begin of an event needs certainty, so only then subtract the standard error.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:

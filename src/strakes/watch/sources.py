@@ -23,8 +23,8 @@ from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
-# If counters show which server serves a target, the waiting times of clients are read only every fourth time. Twice as
-# often would cost twice as much processor time.
+# Read the waiting times of clients only in every fourth reading if counters already show the server of each target.
+# Every second reading would double the processor time.
 _WAITS_EACH = 4
 _FULL_EACH_S = 120.0
 # Readings may use 0.7 % of a processor, averaged over 4 readings. If they use more, their interval grows from 30 s up
@@ -37,12 +37,12 @@ def _spent_s() -> float:
 
 
 def _why(error: StrakesError) -> str:
-    # Omit the name of the blocked call, so that repeated errors have the same text.
+    # Omit the name of the unanswered call, so that repeated errors have the same text.
     return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 
 class CounterSource(Protocol):
-    """Source of readings. Errors are listed in the readings and not raised."""
+    """Source of readings. Errors are listed in ``missing`` of a reading, not raised."""
 
     name: str
     every_s: float
@@ -51,7 +51,7 @@ class CounterSource(Protocol):
         """Return the reading at ``time_s`` (Unix time)."""
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return a sentence for each kind of event that the source cannot detect, according to its first reading."""
+        """Return a message for each kind of event that cannot be detected from the counters in this first reading."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class LustreSource:
     _jobs_s: float = 0.0
 
     def read(self, time_s: float) -> CounterReading:
-        """Read all Lustre parameters by one call of lctl. Large job statistics are not read in every call."""
+        """Read all Lustre parameters by one call of lctl. If job statistics are large, omit them from most calls."""
         before_s = _spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
         wanted = [parameter for parameter in self.parameters if jobs or not parameter.endswith(_JOBS)]
@@ -82,7 +82,7 @@ class LustreSource:
         return reading
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return a sentence for each kind of event that this machine's counters cannot show."""
+        """Return a message for each kind of event that this machine's counters cannot show."""
         served, elsewhere = reading.work.keys() - {DISKS}, not self.alone
         lines = {
             "slow targets: no counters of servers here; give the servers with --servers": served or elsewhere,
@@ -114,7 +114,7 @@ class TargetSource:
         self._mounted = MountCheck(self.target.path)
 
     def read(self, time_s: float) -> CounterReading:
-        """Return counters, interruptions and used space. Read less often if that needs much processor time."""
+        """Return counters, interruptions and used space. If reading takes much processor time, increase ``every_s``."""
         if why_not := self._mounted.why_not():
             return CounterReading(self.name, time_s, missing=(why_not,))
         before_s = _spent_s()
@@ -137,7 +137,7 @@ class TargetSource:
             if self._waits_due(time_s, observation):
                 waits = self.target.interruptions()
             clients = self.target.client_requests()
-            # fullness() starts a process, and is rarely needed if a probe works.
+            # fullness() starts a process, so call it rarely if a probe tests the file system.
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s
@@ -165,7 +165,7 @@ class TargetSource:
         )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return a sentence for each kind of event that cannot be detected, according to the first reading."""
+        """Return a message for each kind of event that the counters in this first reading cannot show."""
         local, lines = isinstance(self.target, LocalTarget), []
         if not reading.work:
             reasons = [limit.why for limit in self.target.limits() if "counters" in limit.what]

@@ -29,11 +29,11 @@ class WatchedSeries:
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """Event for the operator, with Unix times. ``ended_s``: None if the event lasts or its end is unknown.
+    """Event for the operator. Times are Unix times. ``ended_s``: None if the event lasts or its end is unknown.
 
     ``size``, ``low``, ``high``: estimate and its bounds, as a "ratio" (after / before) or a "difference" (after -
-    before). ``sure``: probability, or None for an observed fact. ``gain``: a change to the better, which raises no
-    alarm.
+    before). ``sure``: probability that the event is real, or None for an observed fact. ``gain``: an improvement, which
+    raises no alarm.
     """
 
     kind: Kind

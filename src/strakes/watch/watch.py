@@ -1,4 +1,4 @@
-"""All detectors of a watch, which turn readings of counters into events. They use no I/O and bounded memory."""
+"""All detectors of a watch, which derive events from counters. They do no I/O, and their memory is bounded."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0  # Default of --false-alarms-a-month.
 LEVEL_S = 300.0
-FOR_CHANCE = 2.0  # False level shifts per false alarm: half of them are improvements, which raise no alarm.
+FOR_CHANCE = 2.0  # Number of false level shifts per false alarm. Half are improvements, which raise no alarm.
 _GAP_S = 300.0
-# Used shares of a capacity at which a saturation begins and ends. With equal shares, noise would raise many alarms.
+# A saturation begins and ends at these used shares of a capacity. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
 
 
 class Watch:
-    """All detectors of a watch. ``alarms_a_month``: accepted number of false alarms per month about levels."""
+    """All detectors of a watch. ``alarms_a_month``: accepted number of false alarms per month from level shifts."""
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month
@@ -32,7 +32,7 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
-        # Peer group -> source -> (time, counters).
+        # Group of similar devices -> source -> (time, counters).
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._target_of: dict[str, str] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
@@ -71,7 +71,7 @@ class Watch:
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Do not count ``seconds`` as a gap between readings, because the caller reports the cause."""
+        """Do not report ``seconds`` of the next interval between readings as a gap, because the caller reports them."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
@@ -93,7 +93,7 @@ class Watch:
                 events += self._slow[group].add(reading.time_s, work)
         targets = reading.work.get(DATA_TARGETS, {})
         disks = reading.work.get(DISKS, {})
-        # Two servers may have disks with the same name.
+        # Disk names such as sda are not unique across servers.
         keys = {f"{reading.source} {disk}": disk for disk in disks if reading.devices.get(disk) in targets}
         if keys:
             self._target_of |= {key: reading.devices[disk] for key, disk in keys.items()}

@@ -1,5 +1,5 @@
-"""Studies of a file system, one module each, and the execution of their measurements.
+"""Studies of a file system (one module for each study), and the execution of their measurements.
 
-A study lists cells to measure, each with a plan, and derives answers from the results. ``measure_*.py`` execute the
-plan of a cell (a trial). ``neighbour.py`` protects other users meanwhile. First file to read: ``study.py``.
+A study lists the combinations of settings to measure (cells), and derives answers from the results. ``measure_*.py``
+run the plan of a cell (a trial). ``neighbour.py`` protects other users meanwhile. First file to read: ``study.py``.
 """

@@ -20,7 +20,7 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
 _PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
-# Published relative errors: 10 %, and 5 % for reads of a whole file.
+# Relative errors of the published rates: 10 %, and 5 % for reads of a whole file.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.1, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
@@ -49,8 +49,8 @@ _WITH_CLIENTS = "Zanon Boito et al.: as clients are added, a file per client kee
 class AccessPatterns(Study):
     """Bandwidth of access patterns by request size and by number of clients.
 
-    Names of the publication: SFWA, all ranks access the same whole file. MFWA, each rank has a file. SFSA, each rank
-    has a contiguous segment of one file. SFSA strided, the segments of all ranks are interleaved.
+    Names in the publication: SFWA, every rank accesses a whole shared file. MFWA, every rank has a file. SFSA, every
+    rank has a contiguous segment of a shared file. SFSA strided, the segments of all ranks are interleaved.
     """
 
     name = "access-patterns"
@@ -68,7 +68,7 @@ class AccessPatterns(Study):
                 else:
                     yield self.skipped(context.too_little(size, context.team), pattern=pattern, transfer_bytes=size)
         each = context.amount_bytes(_CLIENTS[-1])
-        size = max(4 * KIB, each // 32)  # Zanon Boito et al. (2009): 32 requests per client.
+        size = max(4 * KIB, each // 32)  # As published (Zanon Boito et al. 2009), each client makes 32 requests.
         for clients in _CLIENTS:
             for pattern in _PATTERNS[1:]:
                 yield self._cell(context, pattern, size, each, clients, "clients")

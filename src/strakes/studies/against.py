@@ -18,7 +18,7 @@ _MOST_LINES = 3
 
 
 class Against(Study):
-    """A study that alternates between two sides, A and B. On each side it measures the cells of the study ``inner``.
+    """A study that alternates between two sides, A and B. On each side, it measures the cells of another study.
 
     Side A is the measured file system, and side B is that of --against. With ``knob``, only the file system setting of
     this name differs: ``before`` on side A, ``after`` on side B.

@@ -19,10 +19,10 @@ _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 # StorNext (2011) required 20,000 files an hour for each of 100 to 1,000 clients. strakes assumes 100 clients.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
-# A law is not used to predict rates if a median deviates from it by more than this relative amount. Of 90 simulated
-# systems, 86 are predicted, 74 with half this value, and all with double, but with a median error of a factor of 1.5.
+# The fitted law predicts rates if no median deviates from it by a larger share. It then predicts 86 of 90 simulated
+# systems (74 with half this share). With double, it predicts all, but with a median error of a factor of 1.5.
 _WORST_RESIDUAL = 0.25
-# Maximum number of clients to extrapolate to, as a multiple of the largest measured number.
+# Maximum number of clients for which the law predicts a rate, as a multiple of the largest measured number.
 _FURTHEST = 8
 _PARAMETERS = {
     "contention": "Scalability law, contention (the share of the work that has to queue): {value}.",
@@ -39,7 +39,7 @@ _SERVED = {
 class ClientScaling(Study):
     """Rate of creating small files by number of clients. Each client has a separate set of directories.
 
-    A client is a rank of one node. The time includes syncfs(2), so that a cache in memory does not hide a slow device.
+    All clients are ranks on one node. The time includes syncfs(2), so a cache in memory does not hide a slow device.
     """
 
     name = "client-scaling"
@@ -149,7 +149,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """Return the fitted scalability law, or None with too few client counts or runs, or with a rate of zero."""
+    """Fit the scalability law. Return None with too few client counts or runs, or with a rate of zero."""
     rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

@@ -19,12 +19,12 @@ from strakes.targets.mountinfo import own_cache
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure of bytes per second for each phase."""
+    """Return a measure for each phase: its rate in bytes per second."""
     return tuple(Measure(name, "bytes_per_s", {"operation": name}) for name in phases)
 
 
 def rates(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure of operations per second for each phase."""
+    """Return a measure for each phase: its rate in operations per second."""
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
@@ -32,7 +32,7 @@ WRITE_AND_READ = bandwidths("write", "read")
 
 
 def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
-    """Return the lines of a figure, by name. The x values are values of the numeric setting ``factor``."""
+    """Return the lines of a figure: name -> points. The x axis is the numeric setting ``factor``."""
     drawn = [
         Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
     ]
@@ -40,7 +40,7 @@ def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[
 
 
 def operation_of(cell: Measured) -> str:
-    """Return the name of the measured operation, as a label in figures."""
+    """Return the name of the measured operation, for use as a label in figures."""
     return gettext(str(cell.settings["operation"]))
 
 
@@ -78,7 +78,7 @@ def ask(
 ) -> list[Question]:
     """Return the question "which option is best?", or no question for fewer than two options.
 
-    ``mean``: how to average the measurements of an option. Without it, only the first one counts.
+    ``mean``: how to average the measurements of an option. Without ``mean``, only its first measurement counts.
     """
     measured = tuple(
         Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
@@ -100,7 +100,7 @@ def ask_level(
 
 
 def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
-    """Return an interval of the quantity ``of``, for reports."""
+    """Convert an interval of the quantity ``of`` to the interval type of reports."""
     return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
 
 
@@ -111,19 +111,19 @@ def interval_in(estimate: CellEstimate) -> Interval | None:
     return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
-# Seconds. Only a client's cache can answer a metadata operation in less time.
+# Minimum seconds for a request to a metadata server. A faster operation was served by the client's cache.
 _ROUND_TRIP_S = 10e-6
-# A read counts as cached if servers send less than this share of the data.
+# A read counts as cached if the servers sent less than this share of the data.
 _SERVED_SHARE = 0.5
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
 _ON_DIRECTORIES = ("list", "list-stat", "find")
 
 
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether the dentry or inode cache of this node answered a metadata operation.
+    """Return whether this node served the metadata operations from its dentry or inode cache.
 
-    On local file systems, the answer is always yes, because these caches are not dropped. On others, it is yes if an
-    operation takes less than 10 us. Listings are excluded there, because one reply has many entries.
+    Local file systems always return True, because these caches are not dropped. Remote ones return True if an operation
+    takes less than 10 us. Listings are an exception, because one reply of a server has many entries.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
@@ -138,10 +138,10 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether a cache of this node's client supplied most data of a read.
+    """Return whether a cache of this node's client served most of the data of a read.
 
-    With server counters: if the servers sent less than half of the data in the median trial. Otherwise: if the read was
-    buffered and the client has a cache that cannot be dropped.
+    With server counters: return whether the servers sent less than half of the data in the median trial. Otherwise:
+    return whether the read was buffered and the client has a cache that cannot be dropped.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False

@@ -17,7 +17,7 @@ from strakes.studies.compose import ask, ask_level, lines
 from strakes.studies.study import BANDWIDTH, PER_RANK_STEP, Cells, Context, Study
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
-# A read counts as uncached if less than this share of the data was in the page cache before.
+# A read counts as uncached if the page cache held less than this share of the data before the read.
 _CACHED_SHARE = 0.5
 
 

@@ -16,7 +16,7 @@ from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study, 
 from strakes.targets.lustre_layouts import layout_from
 
 _ONE_STRIPE = "one stripe"
-# Bytes. Lustre's data-on-metadata layout puts whole files of this size on the metadata target.
+# Size of the small files in bytes. Lustre's data-on-metadata layout keeps such files on the metadata target.
 _SMALL_BYTES = 64 * KIB
 _OPERATIONS = {
     "small-write": "small files written",
@@ -27,7 +27,7 @@ _OPERATIONS = {
 
 
 class Layouts(Study):
-    """Rates of files of 64 KiB and of large files, in each layout that the file system offers."""
+    """Rates of files of 64 KiB, and of large files, with each layout that the file system supports."""
 
     name = "layouts"
     title = "Kinds of layouts"

@@ -23,7 +23,7 @@ _NEVER_EMPTY = "stays"
 
 
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
-    """Create the directory ``workspace/name`` as ``place`` requires. Return its actual placement on servers.
+    """Create the directory ``workspace/name`` on the servers that ``place`` requires. Return its actual placement.
 
     Raises UnsupportedError if the file system cannot place directories, and MeasurementError if a placement differs.
     """
@@ -44,13 +44,13 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     if others := [str(directory / entry) for entry in place.entries if entry not in placed]:
         calls.call("mkdir", *others)
     if place.kept and place.entries:
-        # CephFS gives an empty pinned directory back to its parent's rank, so a file is put into it.
+        # CephFS moves an empty pinned directory back to its parent's metadata server. A file in it prevents this.
         calls.call("create", *(str(directory / entry / _NEVER_EMPTY) for entry in place.entries))
     return given
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Return why directories cannot be placed as required, or "". Makes and removes temporary directories."""
+    """Create temporary directories as required, and remove them. Return an error text if that fails, else ""."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))
@@ -66,7 +66,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
 
 
 def grown(plan: Plan, rounds: int) -> Plan:
-    """Return the plan of a later round of trials, which adds files with new names to those of earlier rounds.
+    """Return the plan of a later round of trials. Its files have names that the ``rounds`` earlier rounds do not use.
 
     >>> from strakes.studies.small_files import pool_phase
     >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
@@ -80,7 +80,7 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return how many rounds have created files at most. An interruption may leave one round unrecorded."""
+    """Return an upper bound of the rounds that have created files. Each interruption may leave a round unrecorded."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 
@@ -104,9 +104,9 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """The requested layout of new files (``wanted``), and the actual one (``given``, None if it was refused).
+    """The requested layout of new files (``wanted``), and the actual layout (``given``, None if it was refused).
 
-    ``differences``: the differences or the reason for the refusal, as texts.
+    ``differences``: texts on how the layouts differ, or on the reason for the refusal.
     """
 
     wanted: Layout
@@ -115,7 +115,7 @@ class GivenLayout:
 
 
 class LayoutDirectories:
-    """Working directories of trials: one for the default layout, and one for each other layout."""
+    """Working directories of trials: one for each layout of files, including the default layout."""
 
     def __init__(self, workspace: Path, target: Target) -> None:
         self._workspace = workspace
@@ -125,7 +125,7 @@ class LayoutDirectories:
     def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
         """Create the working directories for the layouts of cells. Return the requested and the actual layouts.
 
-        A directory whose layout differs from the request is removed again.
+        A directory with a different layout than requested is removed.
         """
         wanted = dict.fromkeys(cell.layout for cell in cells if cell.layout is not None)
         return [self._make(one) for one in wanted if one not in self._made]

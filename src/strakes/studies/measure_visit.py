@@ -30,7 +30,7 @@ MOST_INTERRUPTED = 3
 _CONTRADICTION = "the request breaks the contract"
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 _OVER_LIMIT = "the plan took longer than its limit"
-# Load per processor above which a slow trial may be the fault of the machine: each process gets 33 % of a processor.
+# Above this load per processor, overload may be the reason for a slow trial: a process gets 33 % of a processor.
 _OVERLOAD = 3.0
 _HANGS = "Check the servers of the file system. When they answer again, continue the run with --resume."
 
@@ -71,7 +71,7 @@ def begin_run(
 def open_site(
     stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
 ) -> Site:
-    """Create a working directory on the file system. It is removed at the end, unless ``keep`` is set."""
+    """Create a working directory on the file system. It is removed with ``stack``, unless ``keep`` is set."""
     with interrupts_deferred():
         workspace = stack.enter_context(
             Workspace.create(target.path, run_id, mount=target.mount, keep=keep, adopt=adopt)
@@ -80,9 +80,9 @@ def open_site(
 
 
 def time_client() -> float:
-    """Return the seconds that fixed memory copies and system calls take (a few ms), without a file system.
+    """Return the seconds that a fixed series of memory copies and system calls takes (a few ms).
 
-    These seconds tell a slower machine from a slower file system: a shared machine may be 25 % slower for a minute.
+    A longer time shows a slower machine, not a slower file system. Shared machines may be 25 % slower for a minute.
 
     >>> 0 < time_client() < 10
     True
@@ -115,7 +115,7 @@ def make_visit(
     on_progress: Callable[[Progress], None] | None = None,
     run_plan: RunPlan | None = None,
 ) -> Visit:
-    """Execute one trial and return its record, which may be that of a failure."""
+    """Execute one trial, and return its record, even if the trial failed."""
     directory, place = site.places.of(cell.layout), cell.place
     assert directory is not None
     name = place.name_in(planned.block) or f"v{planned.visit}"
@@ -184,7 +184,7 @@ def require_end(visit: Visit, site: Site) -> None:
 def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
     """Return the exception for a failed trial, with the engine's error and the problems of servers.
 
-    If this machine is overloaded, the error names the load as the cause, unless calls hang in the kernel.
+    If this machine is overloaded and no calls hang in the kernel, the error names the overload as the cause.
     """
     trouble = " ".join(target.trouble())
     if any(error.why == NOT_ENDED for error in errors):

@@ -22,11 +22,11 @@ from strakes.targets.target import Target
 _SHARE = 0.05
 # Maximum age in seconds of counters that are reused for the next trial.
 _FRESH_S = 0.25
-# Maximum age of counters that are slow to read, as a multiple of the time to read them.
+# Maximum age of counters that are slow to read, as a multiple of the time that one reading takes.
 _FRESH_SHARE = 0.5
 # File systems record the times of interruptions in whole seconds.
 _WHOLE_SECONDS_S = 1.0
-# A server's clock that differs by this number of seconds is ignored. NTP keeps clocks within a second.
+# Ignore times of a server whose clock differs by this number of seconds. NTP keeps clocks within a second.
 _CLOCKS_DIFFER_S = 60.0
 
 
@@ -68,7 +68,7 @@ class TargetWatch:
         return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
 
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
-        """Return the interruptions of service during a trial, from records of the file system or from its counters."""
+        """Return the interruptions of service during a trial, from the file system's records or its counters."""
         remembered: list[Interruption] = []
         if self._lost or self._recall_s <= _SHARE * (ended_unix_s - began_unix_s):
             began = time.monotonic()
@@ -91,7 +91,7 @@ class TargetWatch:
         return (*with_counts, *others)
 
     def unread(self) -> tuple[str, ...]:
-        """Return a sentence for each server whose counters could not be read. Each server is reported once."""
+        """Return an error text for each server whose counters could not be read, the first time that this happens."""
         new = tuple(sentence for host, sentence in self._unread.items() if host not in self._told)
         self._told.update(self._unread)
         return new

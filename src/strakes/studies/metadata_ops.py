@@ -53,7 +53,7 @@ class MetadataOps(Study):
     title = "Metadata operations"
     question = "How many files and directories per second does each operation reach?"
     source = "S2"
-    # Published ratio of SSDs to disks: 1.6 to 1.7 (Zeng et al.), here extended by 10 % at both ends.
+    # Published ratio of the rates on SSDs and on disks: 1.6 to 1.7 (Zeng et al.), extended by 10 % at both ends.
     published_ratio = (1.6 / 1.1, 1.7 * 1.1)
 
     def cells(self, context: Context) -> Cells:
@@ -62,7 +62,7 @@ class MetadataOps(Study):
         for ranks in teams:
             for directory in directories:
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # Zeng et al. (2021) used separate directories.
+                    continue  # The published rates are for separate directories, so compare no others with them.
                 if context.max_items < 16 * ranks:
                     yield self.too_few_files(context, ranks=ranks, directory=directory)
                 else:
@@ -78,7 +78,7 @@ class MetadataOps(Study):
             for each in operations
         ]
         if most:
-            # Some file systems are slow in a directory from which many files were removed.
+            # Some file systems stay slow in a directory from which many files were removed.
             shorter = Stop("stonewall", round(context.phase_s, 3))
             phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:
@@ -87,7 +87,7 @@ class MetadataOps(Study):
                 "small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop
             )
             phases += [create, replace(create, name="small-read", operation="file-read")]
-            # A create with fsync imitates a metadata server that commits each change before its reply.
+            # An fsync after each create has the effect of a metadata server that commits each change before it replies.
             synced = min(items, _MOST_SYNCED_FILES)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)

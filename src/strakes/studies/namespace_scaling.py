@@ -21,7 +21,7 @@ from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Placement by a hash is balanced if the busiest target is expected to have at most this share above the mean.
+# Placement by a hash counts as balanced if the busiest target has at most this share above the mean load.
 _BALANCED_SHARE = 0.1
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
@@ -30,14 +30,14 @@ _UNKNOWN = {
     "counters of {silent}.",
     False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
 }
-# Minimum ratio of served requests to operations. Below it, a client's cache answered some operations.
+# If the servers got fewer requests per operation than this, a client's cache served some operations.
 _ALL_SERVED_SHARE = 0.9
 
 
 class NamespaceScaling(Study):
     """Rates of mdtest's six operations in directories on 1 to N metadata targets.
 
-    Manual placement puts the directory of each rank on one target. With automatic placement, the file system decides.
+    In manual placement, strakes chooses the target of each rank's directory. In automatic, the file system does.
     """
 
     name = "namespace-scaling"
@@ -86,7 +86,7 @@ class NamespaceScaling(Study):
             own = Placement("manual", targets[:1])
             directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
         else:
-            # Lustre also spreads subdirectories (as published: lfs mkdir -D), CephFS only the directories of ranks.
+            # Lustre also distributes subdirectories over targets (as published: lfs mkdir -D). CephFS does not.
             inherited = context.file_system == "lustre"
             own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
         entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}
@@ -195,7 +195,7 @@ class NamespaceScaling(Study):
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         message = "{text}. The busiest target served {low} to {high} of a run's requests."
         text = gettext(message, text=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
-        # Lustre spreads the files of a striped directory, so the placement of directories by a hash does not matter.
+        # Lustre distributes the files of a striped directory, so it does not matter where a hash puts the directories.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]

@@ -35,32 +35,32 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# Three slow operations among the last 100 of a kind reduce the load. If 1 % are slow, 8 % of windows contain three.
+# Reduce the load if 3 of the last 100 operations of a kind were slow. At 1 % slow ones, 8 % of windows have three.
 WINDOW, TOO_MANY = 100, 3
 # Load levels: share of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
-# Successive fast operations after which the load is raised. The number doubles if the raised load was too high.
+# Raise the load after this number of successive fast operations. The number doubles if the raised load was too high.
 CALM = 600
-# Operations per second of each kind: a negligible load that shows a slowdown within seconds.
+# Operations per second of each kind. The load is negligible, but the rate shows a slowdown within seconds.
 RATE_PER_S = 10.0
 KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
 # Duration of one plan of the probe in seconds. The next plan follows immediately.
 _PLAN_S = 60.0
 _LIMIT_S = 600.0
-# Minimum seconds and operations between two reports of the engine. A report costs more than an operation.
+# Minimum seconds and operations between two reports of the engine, because a report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value of the probe, which represents users of other machines and must not wait for a processor of this one.
-# It gets 9 times the share of a process with the value 0. With -5, it would get 3 times as much (sched(7)).
+# Nice value of the probe. It represents users of other machines, so it must not wait for a processor of this one. The
+# value gives it 9 times the share of a process with the value 0, and -5 would give it 3 times (sched(7)).
 _NICE = -10
-# Seconds for which the probe works without other load: first to fill caches, then to measure.
+# Seconds for which the probe works without the load of strakes: first to fill caches, then to measure.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
 # After a cancelled trial, the next one starts after 1 s without slow operations, or at the latest after 5 s.
 _QUIET_S = 1.0
 _REST_S = 5.0
 _LOOK_S = 0.1
-# Seconds after the latency limit until a missing result counts as slow.
+# An operation without a result counts as slow this many seconds after the latency limit.
 _SILENT_S = 2.0
 # Valid limits of --neighbour. Below 1 ms, the scheduling of the probe dominates its latencies.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
@@ -68,7 +68,7 @@ _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 @dataclass(frozen=True)
 class Felt:
-    """One operation of the probe: its kind, and whether it failed or exceeded the latency limit."""
+    """One operation of the probe. ``slow``: it failed or exceeded the latency limit."""
 
     kind: str
     slow: bool
@@ -76,7 +76,7 @@ class Felt:
 
 @dataclass(frozen=True)
 class Control:
-    """State of the load controller: the share of time in which ranks work. ``stopped``: even the lowest disturbs.
+    """State of the load controller: the share of time in which ranks work. ``stopped``: even the lowest share disturbs.
 
     >>> control = Control()
     >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
@@ -116,7 +116,7 @@ class Control:
 def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
     """Return the probe's plan, with one rank for each kind of operation.
 
-    Kinds: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB with fsync.
+    Kinds of operation: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB with fsync.
     """
     parts = tuple(
         Part(1, ProbePhase(kind, kind, rate_per_s, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
@@ -217,7 +217,7 @@ def _is_slow(operation: LoggedOperation, limit_s: float) -> bool:
 
 
 def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str, Any]:
-    """Return number, median, p99 and maximum of the latencies in seconds, for each kind and for the worst kind.
+    """Return the number, median, p99 and maximum of the latencies in seconds, for each kind and for the slowest kind.
 
     ``slow``: number of operations that failed or exceeded the limit.
     """
@@ -228,7 +228,7 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
         kinds[kind] = {
             "operations": len(own),
             "slow": sum(_is_slow(operation, limit_s) for operation in own),
-            # Nearest-rank percentiles: with fewer than 100 values, p99 is the maximum.
+            # By the nearest-rank method, p99 of fewer than 100 values is the maximum.
             "median_s": took[(len(took) - 1) // 2],
             "p99_s": took[math.ceil(0.99 * len(took)) - 1],
             "longest_s": took[-1],
@@ -277,7 +277,7 @@ class Neighbour:
             )
 
     def before_visit(self) -> float:
-        """Return the allowed share of the load for the next trial.
+        """Return the share of the full load (0 to 1) that the next trial may cause.
 
         Raises StoppedForOthersError if latencies exceed the limit even at the lowest load.
         """
@@ -298,7 +298,7 @@ class Neighbour:
         return self.share
 
     def while_it_runs(self, engine: Engine, *, may_yield: bool) -> Callable[[Progress], None]:
-        """Return the progress callback of a trial. With ``may_yield``, long latencies cancel the trial."""
+        """Return the progress callback of a trial. With ``may_yield``, it cancels the trial if latencies are long."""
 
         def look(_progress: Progress) -> None:
             if self._listen() and may_yield:
@@ -358,7 +358,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """Protect other users until the context ends. The probe creates its files in ``workspace``."""
+    """Protect other users during the ``with`` block. The probe creates its files in ``workspace``."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

@@ -20,7 +20,7 @@ from strakes.studies.study import Cells, Context, Study
 
 _DATA = ("write", "read")
 _TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
-# A node is slow below this share of the median rate. With 1.0, one of several equal nodes would count as slow.
+# A node is slow below this share of the median rate. At 1.0, one of several equal nodes would count as slow.
 _SLOW_SHARE = 0.9
 
 
@@ -109,7 +109,7 @@ def levels(nodes: int) -> list[int]:
 
 
 def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
-    """Return node -> its relative rate in each sample: the rate divided by the median rate of all nodes.
+    """Return node -> its rate in each sample, divided by the median rate of all nodes.
 
     >>> from strakes.model.sample import NodeOfPhase
     >>> columns, nodes = ["rank", "start_s", "end_s", "operations"], tuple(NodeOfPhase(host) for host in "abc")

@@ -25,7 +25,7 @@ _QUESTIONS = {
 
 
 class OpenClose(Study):
-    """Seconds until every rank has opened and closed one file, new or existing, in a shared directory."""
+    """Seconds in which all ranks open and close one file each, new or existing, in a shared directory."""
 
     name = "open-close"
     title = "Opening and closing files in parallel"

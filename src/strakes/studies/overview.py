@@ -19,7 +19,7 @@ from strakes.targets.description import Layout
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 _USUAL = MIB
-# Numbers of ranks that write, or create files, in parallel.
+# Numbers of parallel ranks that write or create files.
 _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _TITLES = {
@@ -102,7 +102,7 @@ class Overview(Study):
             "io": "direct" if direct else "buffered",
             **({"stripe_count": layout.stripe_count or 0} if layout else {}),
         }
-        # One call per rank is enough, because all cells move the same data and open the same number of files.
+        # One call per rank is enough, because all trials move the same data and open the same number of files.
         if size > each or each % size:
             return self.skipped(context.too_little(size, ranks), **settings)
         if access == "strided":
@@ -111,7 +111,8 @@ class Overview(Study):
             shift = context.shift if ranks > 1 else 0
             phases = context.write_and_read(size, each, files, direct=direct, rank_shift=shift)
             if size < _USUAL and not context.bypasses_cache:
-                # Small writes may end at the time limit. Reads of such short files show how read-ahead begins.
+                # Small writes may end at the time limit. Reads of such short files would only show how read-ahead
+                # begins.
                 whole = replace(context.write_and_read(min(each, _USUAL), each, files)[0], name="make")
                 phases = (phases[0], whole, *phases[1:])
         return self.cell(context, key, settings, phases, WRITE_AND_READ, priority=priority, layout=layout)
@@ -235,7 +236,7 @@ class Overview(Study):
 
 
 def with_advised(headlines: Sequence[Headline], results: Results, answers: Sequence[Answer]) -> list[Headline]:
-    """Return the rates with the usual settings and with the recommended ones."""
+    """Return the main results: rates with the usual settings, and rates with the recommended settings."""
     results = results.of_study(Overview.name)
     ranks = _usual_ranks(results)
     operations = {cell.id: cell.settings["operation"] for cell in results.measured}
@@ -266,7 +267,7 @@ def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
 
 
 def _total_bytes(context: Context) -> int:
-    # With more data, slow cells would reach the time limit of their phases, and move less data than the others.
+    # With more data, slow phases would reach their time limit, and move less data than other phases.
     slowest = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
     most = power_of_two_at_most(slowest * (context.stonewall().seconds or 0.0) / context.team)
     each = context.amount_bytes(context.team, min(most, _SIZES[-1]))
@@ -282,7 +283,7 @@ def _usual_ranks(results: Results) -> Setting:
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the measurements with these settings ("any": all values), and with usual values of the other settings."""
+    """Return the measurements with the given settings ("any": all values). Other settings have their usual values."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),
@@ -295,7 +296,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return (value, measurements) for each value of a setting in ascending order. Other settings have usual values."""
+    """Return (value, measurements) for each value of a setting, ascending. Other settings have their usual values."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

@@ -21,8 +21,8 @@ Fit = Callable[[Plan, int, int], Plan]
 class PlanRun(Study):
     """Rates of the phases of a user's plan.
 
-    ``plan``: None for stored results. ``measured``: names of the phases to report (None: all). ``fit``: function that
-    reduces a plan to the allowed bytes and files.
+    ``plan``: None when stored results are shown. ``measured``: names of the phases to report (None: all). ``fit``:
+    function that reduces a plan to the allowed bytes and files.
     """
 
     name = "plan"

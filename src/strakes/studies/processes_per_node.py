@@ -19,9 +19,9 @@ _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
 _TRANSFER = 64 * KIB
 # Bytes per process, in calls of 64 KiB (Tian et al., 2020).
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
-_STRIPES = 4  # Number of stripes of a file, of 64 KiB each (Tian et al., 2020).
+_STRIPES = 4  # Number of stripes of a file. A stripe has 64 KiB (Tian et al., 2020).
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
-# Minimum speed-up per data target at which the targets, not the node, are the bottleneck.
+# The data targets, not the node, are the bottleneck if each target adds at least this share of a target's speed.
 _NEARLY_SHARE = 0.9
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}

@@ -21,7 +21,7 @@ from strakes.studies.study import Cells, Context, Study
 
 # Number of clients -> priority (1: measured first). A client is a libcephfs session with 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Files created just before the fault, and clients that create them. Their replay doubled or tripled the recovery time.
+# Number of files created just before the fault, and of their clients. Their replay at least doubled the recovery time.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000
@@ -41,7 +41,7 @@ _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 class RecoveryStudy(Study):
     """Waiting times of clients in fail-over drills, by number of clients.
 
-    A trial is a drill: a fault is injected while clients create files on a fixed schedule, and undone later.
+    A trial is a drill: strakes injects a fault while clients create files at a fixed rate, and undoes the fault later.
     """
 
     name = "recovery"

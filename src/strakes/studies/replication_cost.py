@@ -1,7 +1,7 @@
 """replication-cost: cost of synchronous replication of metadata. After Zeng et al. (2021), section 3.2.
 
-DIR is on a replicated device. With ``--against DIR2`` on an equal device without replication, the study reports the
-cost as a ratio with an interval. DRBD counts the sent bytes.
+DIR is on a replicated device. If ``--against`` names a directory on an equal device without replication, the study
+reports the cost as a ratio with an interval. On DRBD, it also reports the bytes sent to the other node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MADE = {
     (True, True): "{files} files are created and synced after {time} s, and {sent} MiB are sent to the peer "
     "(published by Zeng et al.: {published} s for {amount} MiB).",
 }
-# Numbers of files in the published table that are measured by default. Larger ones take minutes.
+# Numbers of files from the published table that are measured by default. Larger numbers take minutes.
 _ROWS = (10_000, 100_000)
 _FORECAST_FILES = 10_000_000
 # Maximum number of creates with fsync per rank. Each create waits for two disks and the network.
@@ -76,7 +76,7 @@ class ReplicationCost(Study):
                 why = f"only {context.max_items:,} files may be created here"
                 yield self.skipped(why, operation=_BATCH, files=files)
                 continue
-            # Local file systems commit in order, so an fsync of the last file also commits earlier files.
+            # A local file system commits files in order of creation, so an fsync of the last file commits all files.
             phases = (
                 MetadataPhase("create", "file-create", "unique", -(-files // context.team)),
                 MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),

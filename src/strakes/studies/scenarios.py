@@ -84,7 +84,7 @@ class _Scenario(Study):
 
 
 class StartupLoad(_Scenario):
-    """Input bytes delivered per second if every rank reads them, or if a few ranks read and broadcast them."""
+    """Rate at which all ranks get the input, if every rank reads it, or if a few ranks read and broadcast it."""
 
     name = "startup-load"
     title = "Start-up load, before and after"

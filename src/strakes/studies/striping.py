@@ -13,7 +13,7 @@ from strakes.studies.compose import WRITE_AND_READ, ask_level, lines
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.description import Layout
 
-# Stripe size at which the stripe count is varied. Tian et al. (2020) found 1 MiB good for all file sizes.
+# Stripe size of the measurements that vary the stripe count. Tian et al. (2020) found 1 MiB good for all file sizes.
 _USUAL_STRIPE = MIB
 _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
@@ -29,7 +29,7 @@ _TITLES = {
 
 
 class StripingStudy(Study):
-    """Bandwidth of a file per process, by stripe count at one stripe size, and by stripe size at one stripe count."""
+    """Bandwidth with a file per process: by stripe count at a fixed size, and by stripe size at a fixed count."""
 
     name = "striping"
     title = "Striping"

@@ -21,7 +21,7 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Phases of at least this length in seconds may write for up to twice as long, if their data are read faster later.
+# Phases of at least this length in seconds may write up to twice as long, to give a faster read phase enough data.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -40,7 +40,7 @@ OPERATIONS: YAxis = ("operations a second", "op/s")
 
 @dataclass(frozen=True)
 class Pilot:
-    """Rough rates from short pilot measurements, from which studies choose amounts of data and numbers of files.
+    """Rough rates from short pilot measurements. Studies use them to choose amounts of data and numbers of files.
 
     ``overhead_s``: seconds of a trial outside all phases. ``removes_per_s``: 0 if not measured.
     """
@@ -54,11 +54,11 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts from which a study chooses its cells. Sizes are in bytes, times in seconds.
+    """Facts from which a study chooses its measurements. Sizes are in bytes, times in seconds.
 
-    ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: limit of one cell. ``full``: measure every value
-    of each setting. ``least_priority``: cells with a larger priority exceed the budget. ``files``, ``data_per_rank``:
-    requests of the user. ``nodes``: host -> maximum number of ranks (empty: a single host).
+    ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: limit of one measurement. ``full``: measure every
+    value of each setting. ``least_priority``: measurements with a larger number exceed the budget. ``files``,
+    ``data_per_rank``: requested by the user. ``nodes``: host -> maximum number of ranks (empty: a single host).
     """
 
     file_system: str
@@ -83,7 +83,7 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """Return the rank shift with which each rank reads the files of a rank on another node. It is 0 on one node."""
+        """Return the distance from a rank to the rank on another node whose files it reads, or 0 on one node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
@@ -94,7 +94,7 @@ class Context:
 
     @property
     def crowd(self) -> int:
-        """Return the number of ranks for studies that need many: ``most_ranks`` or twice :attr:`team`."""
+        """Return the number of ranks for studies that need many ranks: ``most_ranks`` or twice :attr:`team`."""
         return self.most_ranks or 2 * self.team
 
     @property
@@ -105,8 +105,8 @@ class Context:
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
         """Return the bytes per rank that one phase can write, at least ``multiple_of`` if the limits allow it.
 
-        The result is a power of two or, without ``full``, also 5/4, 6/4 or 7/4 of one. If the user requested an amount,
-        it is that amount, rounded down to a multiple of ``multiple_of``.
+        The result is a power of two or, without ``full``, also 5/4, 6/4 or 7/4 of a power of two. An amount requested
+        by the user is rounded down to a multiple of ``multiple_of``.
         """
         if self.data_per_rank is not None:
             asked = min(self.data_per_rank, MOST_PER_RANK)
@@ -120,7 +120,7 @@ class Context:
         return max(64 * KIB, quarters)
 
     def too_little(self, needed: int, ranks: int) -> str:
-        """Return the reason why a rank cannot use ``needed`` bytes, as text."""
+        """Return as text the reason why a rank cannot use ``needed`` bytes."""
         if self.data_per_rank is not None:
             return "a larger --data-per-rank is needed"
         if needed > min(self.max_bytes / ranks, GIB):
@@ -128,7 +128,7 @@ class Context:
         return "a larger --budget is needed: with this budget, phases are too short for such requests"
 
     def items(self, ranks: int) -> int:
-        """Return the number of files per rank: as many as one phase can create, or as requested by the user."""
+        """Return the number of files per rank: the number that one phase can create, or the user's request."""
         if self.files is not None:
             return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
         wanted = self._at_once(self.pilot.creates_per_s, self.pilot.removes_per_s) / ranks
@@ -177,7 +177,7 @@ class Context:
         return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return a stop rule with a time limit of ``times`` the planned duration."""
+        """Return a stop rule: the phase ends at ``times`` its planned duration."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
@@ -208,11 +208,11 @@ class Study(ABC):
     visits_in_sequence = 0
     # Whether trials are fail-over drills, which need the explicit consent of the user.
     interrupts_service = False
-    # Settings of the file system that the command line names. Cells of an earlier run may change no others.
+    # File system settings named on the command line. Measurements taken over from an earlier run may change no others.
     varied: Sequence[Mapping[str, str]] = ()
     alone = ""
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
-    # Published ratio of file system A to file system B (minimum, maximum), for the first group of :meth:`means`.
+    # Published ratio (minimum, maximum) of the rates on file systems A and B, for the first group of :meth:`means`.
     published_ratio: tuple[float, float] | None = None
 
     @property
@@ -222,7 +222,7 @@ class Study(ABC):
 
     @abstractmethod
     def cells(self, context: Context) -> Cells:
-        """Return the measurements to make, and the skipped ones with reasons."""
+        """Return the measurements to make, and the skipped measurements with reasons."""
 
     @abstractmethod
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -233,11 +233,11 @@ class Study(ABC):
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the findings on one file system, which a comparison of two file systems shows for both."""
+        """Return the findings that a comparison of two file systems shows for each of them."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
-        """Return name -> title and measurements of each mean value that the publication reports."""
+        """Return the groups of measurements over which the publication averages: name -> title and measurements."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -305,7 +305,7 @@ class Study(ABC):
         what: str = "",
         points: Sequence[tuple[float | str, float]] = (),
     ) -> Reference:
-        """Return a result of the publication that this study repeats. ``what``: label of its points."""
+        """Return a published result, for a figure of the study that repeats it. ``what``: label of its points."""
         label = gettext("{source}, published: {what}", source=self.source, what=what) if what else ""
         return Reference(self.source, text, x_low, x_high, label, tuple(points))
 

@@ -17,7 +17,7 @@ from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import Description, Layout, Placement, StorageTarget
 
-# A target is slow below this share of the rate of the others. With 0.9, load would make equal targets slow.
+# A target is slow below this share of the other targets' rate. At 0.9, equal targets would look slow under load.
 SLOW_SHARE = 0.8
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _STATEMENTS = {
@@ -27,7 +27,7 @@ _STATEMENTS = {
 
 
 class TargetBaseline(Study):
-    """Rates of the same work on each target alone, and a comparison of each target with the others."""
+    """Rates of the same work on each target alone, and a comparison of each target with all other targets."""
 
     name = "target-baseline"
     title = "Each target alone"
@@ -127,7 +127,7 @@ def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
 def layout_on(target: StorageTarget, parts: Description, file_system: str) -> Layout | None:
     """Return a layout that puts files only on this target, or None if there is none.
 
-    On Lustre, the layout has the target's index. On other file systems, it has a pool that contains only this target.
+    On Lustre, the layout names the target's index. On other file systems, it names a pool with only this target.
     """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

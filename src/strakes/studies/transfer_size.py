@@ -19,7 +19,7 @@ SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes to measure in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# Minimum number of calls per rank. With half the number, open and fsync have twice the weight in the rate.
+# Minimum number of calls per rank. Half the number would double the share of open and fsync in the time.
 FEWEST_CALLS = 4
 # Priorities in a survey (1: measured first). Other transfer sizes have priority 4.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
@@ -37,7 +37,7 @@ _STRIPES = {"write": "stripe size, writes of {size}", "read": "stripe size, read
 
 
 class TransferSize(Study):
-    """Bandwidth by bytes per read() or write(), buffered and with O_DIRECT. Buffered calls also by stripe size."""
+    """Bandwidth by bytes per read() or write(), buffered and with O_DIRECT. For buffered calls, also by stripe size."""
 
     name = "transfer-size"
     title = "Transfer size"
@@ -162,7 +162,7 @@ class TransferSize(Study):
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
-    # A client's cache may answer buffered reads, so only O_DIRECT shows which transfer size is enough.
+    # A client's cache may serve buffered reads, so only O_DIRECT shows which transfer size is enough.
     if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)

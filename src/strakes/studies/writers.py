@@ -16,12 +16,12 @@ from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
-# Numbers of ranks to compare, and bytes per rank when the number of ranks or the stripe count varies.
+# Numbers of ranks to compare. Bytes per rank in measurements that vary the number of ranks or the stripe count.
 _TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 
 class Writers(Study):
-    """Bandwidth if each writer gathers the data of a group of ranks and writes a file. The time includes gathering."""
+    """Bandwidth if a few ranks gather the data of all others and write a file each. The time includes gathering."""
 
     name = "writers"
     title = "Writers"

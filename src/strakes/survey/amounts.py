@@ -1,4 +1,4 @@
-"""Choose measurements and the length of their phases so that enough repetitions fit the budget."""
+"""Choose the measurements, and the length of their phases, so that enough repetitions fit the budget."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from strakes.model.plan import Phase
 from strakes.studies.study import PER_RANK_STEP, Context
 from strakes.survey.request import Request
 
-# Share of the budget for repeated trials. The rest is for creating directories and removing files.
+# Share of the budget for repeated trials. The rest is for the creation of directories and the removal of files.
 MEASURE_SHARE = 0.92
-# Planned and minimum number of repetitions. If runs scatter by 15 %, 12 repetitions detect a difference of 30 % with a
-# probability of 90 %, and 8 repetitions with 70 % (bench/truth).
+# Planned and minimum number of repetitions. At a scatter of 15 %, 12 repetitions detect a difference of 30 % with a
+# power of 90 %, and 8 repetitions with a power of 70 % (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # A trial takes 30 % longer than its phases, because it also makes directories, drops caches and removes files.
 OVERHEAD = 1.3
 # An operation on an existing file takes about half as long as its creation, on all measured file systems.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
-# Minimum length of phases in seconds, on disks and in memory. Shorter phases mostly measure the start of the work.
+# Minimum length of phases in seconds, on disks and in memory. Shorter phases mostly measure their own start-up.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.01, 2.0
-# Maximum share of a trial's time that is planned for work outside the phases. At least 30 % is left for the phases.
+# Maximum share of a trial's time for work outside the phases. The planner leaves at least 30 % to the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """Work of one trial per cell. ``phases``: their number (short ones: half). ``beside_s``: seconds outside phases."""
+    """Work of one trial per cell. ``phases``: number of phases (short ones count half). ``beside_s``: other seconds."""
 
     cells: int
     phases: float
@@ -62,7 +62,7 @@ def weight(phase: Phase) -> float:
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return the longest phase, in seconds, that the requested time, data or files need (None: no request)."""
+    """Return the seconds that the longest phase needs for the requested time, data or files (None: no request)."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
@@ -74,7 +74,7 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return ``context`` with the length of phases, and with the priority of the least important cells to measure.
+    """Return ``context`` with the chosen length of phases, and the priority of the least important cells to measure.
 
     ``loads``: priority -> load of all cells that are at least as important. If the requested amounts do not fit into
     the budget, raises BadInputError that names a sufficient budget.

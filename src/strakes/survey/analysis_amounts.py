@@ -1,4 +1,4 @@
-"""Report the data, files and seconds of phases, and warn if these are too small. All functions are pure."""
+"""Report the data, files and seconds of phases, and warn of too small amounts. All functions are pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.studies.compose import from_memory
 from strakes.survey.analysis_answers import bursts
 from strakes.survey.analysis_warning_texts import warning
 
-# Seconds. Shorter phases are bursts that end before write-back, servers or devices reach a steady state.
+# Minimum seconds of a sustained phase. Shorter phases are bursts that end before write-back reaches a steady state.
 _BURST_S = 0.5
 # A rate is sustained if four times the work lasts at least that long, and is slower by at most this multiple.
 _SUSTAINED_TIMES = 1.25
@@ -26,7 +26,7 @@ _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blo
 
 
 def amounts_of(results: Results) -> str:
-    """Return, as text, the ranges of phase lengths, of data moved per rank, and of files per rank."""
+    """Return as text how long the phases were, and how many data and files each rank used, each as a range."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return gettext("nothing was measured")
@@ -62,7 +62,7 @@ def too_short(results: Results) -> dict[str, float]:
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:
-    """Return warnings on short phases, on data that fit into servers' memory, and on names read from a cache."""
+    """Return warnings about short phases, data that fit into servers' memory, and names read from a cache."""
     facts = results.facts
     return [*_cached_names(results), *_bursts(results), *_short(results), *_fits_memory(results, facts)]
 
@@ -107,7 +107,7 @@ def _short(results: Results) -> list[RunWarning]:
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
-    """Return a warning if phases moved less than twice the memory of a server, assumed to equal this node's."""
+    """Warn if phases moved less than twice a server's memory. Assume that servers have as much memory as this node."""
     memory = int(facts.get("memory_bytes", 0))
     moving = [
         cell for cell in results.measured if cell.settings.get("operation") in ("write", "read") and not cell.is_side

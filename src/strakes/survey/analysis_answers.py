@@ -19,7 +19,7 @@ from strakes.studies.registry import study_named
 from strakes.studies.study import Study
 from strakes.survey.analysis_held_back import held_back
 
-# Minimum share of processor time used by other programs that causes a warning and a correction of the answers.
+# If other programs use at least this share of the processor time, warn, and correct the answers.
 BUSY_CPU_SHARE = 0.25
 
 # A rate is that of a burst if it is more than this multiple of the rate with four times the work. The largest multiple
@@ -31,7 +31,7 @@ _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
 def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
-    """Return the questions of all studies that can be answered from these results."""
+    """Return those questions of all studies that these results can answer."""
     return [question for study in studies for question in study.questions(results.of_study(study.name))]
 
 
@@ -48,7 +48,7 @@ def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, fl
 
 
 def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
-    """Return the claims of all studies that can be judged from these results."""
+    """Return those claims of all studies that these results can confirm or refute."""
     return [claim for study in studies for claim in study.claims(results.of_study(study.name))]
 
 
@@ -70,7 +70,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
-    """Return a graded verdict on each published claim. It is inconclusive with fewer than three paired values."""
+    """Return a graded verdict on each published claim. With fewer than three paired values, it is inconclusive."""
     claims = [claim for claim in claims if not _is_of_slowed_creates(claim.measures, results)]
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
@@ -125,8 +125,8 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 def _agreeing(question: Question, answer: grades.Answer, results: Results) -> grades.Answer:
     """Return the answer, undecided for rates of a burst, or where rates that are computed in another way disagree.
 
-    Other way: phases that end at their time limit are extended until their slowest rank has done as much as the mean
-    rank. On a busy machine, also: the rates are not corrected for the load by other programs.
+    Different computation: extend phases that end at their time limit until the slowest rank has done as much as the
+    mean rank. On a busy machine, also omit the correction for the load of other programs.
     """
     counts = [replace(results, measured=tuple(map(_until_slowest_rank, results.measured)))]
     if _is_busy(results.facts):
@@ -154,9 +154,9 @@ def bursts(facts: Mapping[str, Any]) -> dict[Any, float]:
 
 
 def is_slowed_by_removals(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Return whether a phase creates files on ext4 without a journal, where earlier removals slow it down.
+    """Return whether the measurement creates files on ext4 without a journal, where earlier removals slow it down.
 
-    Such an ext4 reuses inodes of removed files only after one to five minutes, and searches for other inodes until then
+    Without a journal, ext4 reuses inodes of removed files only after one to five minutes, and until then skips them
     (recently_deleted() in fs/ext4/ialloc.c).
     """
     without_journal = (facts.get("block_device") or {}).get("no_journal")
@@ -168,7 +168,7 @@ def _is_of_slowed_creates(measures: Sequence[str], results: Results) -> bool:
 
 
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
-    """Return the answer to "which of these settings is best?", graded together with all questions of the run.
+    """Return the answer to "which of these settings is best?". Correct its grade for all other questions of the run.
 
     If a study of the run asks this question, return that answer, so that advice and report have the same grade.
     """
@@ -213,7 +213,7 @@ def _is_busy(facts: Mapping[str, Any]) -> bool:
 
 
 def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
-    # The client of a FUSE file system is a program that also waits for a processor. This waiting is not counted.
+    # The client of a FUSE file system is a process. Its waiting time for a processor is not in the counters of ranks.
     if cell.is_side or not _is_busy(facts) or str(facts.get("file_system", "")).startswith("fuse"):
         return cell
     seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** cell.direction) for one in cell.observations]
@@ -226,7 +226,7 @@ def _until_slowest_rank(cell: Measured) -> Measured:
 
 
 def _balance(sample: Sample) -> float:
-    """Return the work of the slowest rank as a share of the mean, or 1 for a phase that did all its work."""
+    """Return the slowest rank's work divided by the mean rank's work, or 1 for a phase that did all its work."""
     done = sample.column("operations")
     return min(done) * len(done) / sum(done) if sample.stopped_by == "seconds" and any(done) else 1.0
 

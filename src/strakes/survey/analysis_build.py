@@ -39,7 +39,7 @@ def results_of(run: Run) -> Results:
 def _results_of(run: Run) -> Results:
     facts = dict(run.facts)
     if looks := run.events_of(LoadSeen):
-        # The median: load that began and ended within a small part of the run does not matter.
+        # The median ignores load that lasted only for a small part of the run.
         facts["others_busy"] = median([look.share for look in looks])
         facts["others_running"] = median([look.running for look in looks])
     for removal in run.events_of(PopulationRemoved)[:1]:

@@ -1,4 +1,4 @@
-"""Collect the results of a run from its stored trials. Pure, so any run can be analysed again years later."""
+"""Collect the results of a run from its stored trials. All functions are pure, so old runs can be analysed again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
 def collect(cells: Sequence[Cell], visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> Results:
     """Return the results of all measurements.
 
-    Failed trials are left out, and also trials whose load limit differs from that of most trials.
+    Failed trials are omitted. If the load limit changed, only trials with the most frequent limit are used.
     """
     by_cell: dict[str, list[Visit]] = {}
     for visit in under_one_limit(visits):
@@ -102,7 +102,7 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
             pooled=_pooled(measure.metric, regular),
         )
     if cell.imported and estimate is not None:
-        # Imported results get no interval, because it is unknown how the other tool repeated its measurements.
+        # The other tool's method of repetition is unknown, so imported results get no interval.
         estimate = replace(estimate, low=None, high=None, imported=True)
     elsewhere = cell.plan.made_elsewhere(measure.phase)
     return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
@@ -141,7 +141,7 @@ _FRESH = 2.0
 
 
 def fresh_rates(visits: Sequence[Visit], results: Results) -> dict[str, float]:
-    """Return the file creation rates of the pilot measurement that were far higher than all later ones.
+    """Return the rates of file creation in the pilot measurement, if they were far higher than all later rates.
 
     Some file systems create files many times faster until files have been removed or a journal is full.
     """

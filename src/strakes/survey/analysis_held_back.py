@@ -1,4 +1,4 @@
-"""Find trials with one common load limit, and the rates that this limit reduced."""
+"""Select trials with the same load limit (--impact, --neighbour), and find rates that the limit reduced."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.stats.interval import median
 
-# Ignore a load limit that delayed the ranks for less than 2 % of their time.
+# A load limit matters only if the ranks waited for at least 2 % of their time because of it.
 HELD_SHARE = 0.02
 
 
 def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     """Return the successful trials with the most frequent load limit. If two limits tie, the higher one is used.
 
-    Trials with different limits are never pooled or compared.
+    Trials with different limits must not be pooled or compared.
 
     >>> from strakes.runs.impact import Impact
     >>> free, half = Visit(1), Visit(2, impact=Impact(share=0.5))
@@ -45,7 +45,7 @@ def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
 
 
 def held_share(sample: Sample) -> float:
-    """Return the share (0 to 1) of a phase that its ranks spent waiting for a load limit.
+    """Return the share (0 to 1) of a phase in which its ranks waited because of a load limit.
 
     >>> from strakes.model.sample import HeldBack
     >>> held_share(Sample("write", impact=HeldBack(1.0), elapsed_s=2.0, ranks=[[0], [1]])), held_share(Sample("write"))

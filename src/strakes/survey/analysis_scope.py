@@ -10,7 +10,7 @@ from strakes.model.cell import Cell
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
-    """Return a text on the scope of a run: its clients, processes and nodes. ``measured_ranks``: all numbers of ranks.
+    """Return a text on the scope of a run: clients, processes, nodes. ``measured_ranks``: measured numbers of ranks.
 
     >>> scope_of([], [1, 8], {"host": "n1"})
     'one client measured: 1 to 8 processes on node n1'

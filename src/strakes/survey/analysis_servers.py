@@ -33,14 +33,14 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
     )
 
 
-# A server is slow if it moves less than 67 % of the other servers' data per busy second.
+# A server is slow if it moves less data per busy second than this share (67 %) of the other servers' data.
 UNLIKE = 2 / 3
 
 
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
     """Return slow server -> interval of bytes per busy second, relative to the other servers.
 
-    ``confidence``: applies to all intervals together (Bonferroni).
+    ``confidence``: confidence of all intervals together (Bonferroni).
     """
     ratios: dict[str, list[float]] = {}
     for visit in visits:

@@ -41,9 +41,9 @@ from strakes.survey.analysis_warning_texts import warning
 from strakes.targets.description import Interruption, Layout
 from strakes.targets.mountinfo import own_cache
 
-# Joint confidence of the intervals of all servers. At most 1 % of runs get a false warning of a slow server.
+# Confidence of the intervals of all servers together. At most 1 % of runs get a false warning of a slow server.
 _SURE_OF_SERVERS = 0.98
-# Reads count as cached if devices or servers read less than this share of the data. Counters may err by 10 %.
+# Reads count as cached if devices or servers sent less than this share of the data. Counters may err by 10 %.
 ANSWERED_SHARE = 0.9
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 # Values that the kernel reads as true (kstrtobool).
@@ -69,9 +69,9 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
 
 
 def load_before(environment: Mapping[str, Any], busy: float | None = None) -> list[RunWarning]:
-    """Return a warning if other programs kept more than a quarter of the processors busy.
+    """Return a warning if other programs used more than a quarter of the processor time.
 
-    ``busy``: share of processor time between trials. If None, the load average before the run is used instead.
+    ``busy``: their share of processor time between trials. If None, the load average before the run is used instead.
 
     >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
     'Other programs kept the 2 processors of this node 98 % busy (load average 23.0 before the run).'
@@ -86,7 +86,7 @@ def load_before(environment: Mapping[str, Any], busy: float | None = None) -> li
 
 
 def memory_warnings(results: Results) -> list[RunWarning]:
-    """Return the warnings on reads that came, or may have come, from memory."""
+    """Return the warnings about reads that memory served, or may have served."""
     return [*_file_system(results), *_cache(results)]
 
 
@@ -178,7 +178,7 @@ def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tupl
         counts = [sample.counters.get("devices", {}).get(device, {}).get("read_bytes", 0) for sample in samples]
         own = [(float(count), float(sample.data_read)) for count, sample in zip(counts, samples, strict=True)]
         return own, f"Device {device}"
-    # Server counters are read only before and after a trial, so they include all its phases.
+    # Server counters are read only before and after a trial, so they cover all phases of the trial.
     cell = figure.id.rsplit(":", 1)[0]
     reads = [seen for other in _measured(results) if other.id.rsplit(":", 1)[0] == cell for seen in _regular(other)]
     amounts = []
@@ -248,7 +248,7 @@ def unread_servers(run: Run) -> list[RunWarning]:
 
 
 def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
-    """Return each interruption once, with its latest known state.
+    """Return each interruption of service once, with its latest known state.
 
     ``met``: interruptions during trials. ``later``: observations after the trials.
 
@@ -277,7 +277,7 @@ def _latest(before: Interruption, later: Interruption) -> Interruption:
 
 
 def hybrid_io(run: Run) -> Iterator[RunWarning]:
-    """Yield a warning on buffered requests that are so large that Lustre's hybrid I/O makes them direct."""
+    """Yield a warning about large buffered requests, which Lustre's hybrid I/O turns into direct I/O."""
     described = run.events_of(TargetDescribed)
     client: Mapping[str, str] = described[0].description.get("client", {}) if described else {}
     least = {}
@@ -298,7 +298,7 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
 
 
 def unsynced(run: Run, file_system: str) -> Iterator[RunWarning]:
-    """Yield a warning on writes whose data may have stayed in the page cache, because nothing was synced."""
+    """Yield a warning about writes without a sync, whose data may have stayed in the page cache."""
     if file_system in MEMORY_FILE_SYSTEMS or file_system.startswith("nfs"):  # NFS writes the data back in close(2).
         return
     written = {
@@ -336,7 +336,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
     phases = [skew for visit in run.visits for sample in visit.samples if (skew := sample.skew())]
     skews = {cell.id: [skew for seen in _regular(cell) if (skew := seen.sample.skew())] for cell in _measured(results)}
-    # The median rate of a cell is lower only if ranks started late in half of its trials.
+    # Late ranks lower the median rate only if they were late in half of the trials.
     if cells := [cell for cell, own in skews.items() if own and 2 * sum(one.is_apart for one in own) >= len(own)]:
         apart = [phase for phase in phases if phase.is_apart]
         worst = max(apart, key=lambda phase: phase.share)

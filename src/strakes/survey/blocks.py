@@ -1,4 +1,4 @@
-"""Measure cells in sequence, or in interleaved rounds until all questions are answered or the budget is spent."""
+"""Measure all cells in interleaved rounds until all questions are answered, or measure them in sequence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     spent_s = {cell.key: schedule.expected_s(cell) * max(1, schedule.runs(cell.key) / WANTED_BLOCKS) for cell in cells}
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets_of(verdicts, spent_s, prepared_s), left)
-    # Suggest --phase, too. Otherwise strakes would use the larger budget for longer phases.
+    # Also suggest --phase. Otherwise, strakes would use the larger budget for longer phases.
     phase = "" if request.amounts() else f" (with --phase {typed_seconds(phase_s)})"
     for cell in lacking:
         runs = schedule.runs(cell.key)
@@ -101,7 +101,7 @@ _REMOVAL_SHARE = 0.7
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
     """Measure the cells one after another, then remove the files unless --keep is given.
 
-    Return False if cells are left for a run that resumes this one.
+    Return False if the budget ends first. A resumed run then measures the remaining cells.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]

@@ -1,4 +1,4 @@
-"""Choose and store the cells of a run, by facts about the target and the rates of a pilot measurement."""
+"""Choose and store the cells of a run, based on facts about the target and on rates of a pilot measurement."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LONGEST_PILOT_PHASE_S = 0.5
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
-# Cells whose trials check the chosen amounts: positions in the order of expected duration (0: shortest, 1: longest).
+# Trials of three cells check the chosen amounts. These are their ranks in order of duration (0: shortest, 1: longest).
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Maximum share of the budget that a measurement with several times the work is expected to take.
 _LONGER_SHARE = 0.04
@@ -151,7 +151,7 @@ def _measure_longer(session: Session, cells: list[Cell], context: Context) -> No
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
-    """Raise EnvironmentLacksError, with reasons and remedies, because every cell is skipped."""
+    """Raise EnvironmentLacksError with reasons and remedies. Called if every cell is skipped."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
         with_launcher(absence["remedy"])
@@ -174,7 +174,7 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
     with told_as_damage(like):
         for cell in cells:
             validate_plan_document(cell.plan.to_json())
-            # Another user may have written the plan. No plan of a study does this.
+            # No study makes such a plan, so another user may have written it.
             if cell.plan.memory_hog_bytes or any(phase.backend == "s3" for phase, _ in cell.plan.each()):
                 raise ValueError("a plan takes memory of the node, or writes to an object store")
         sizes = [(cell.plan.bytes_on_target(), cell.plan.inodes_on_target()) for cell in cells]
@@ -226,7 +226,7 @@ def _piloted(session: Session, cell: Cell, expected_s: float = 0.0) -> Visit:
 
 
 def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
-    """Return the pilot's rates, reduced if longer trials are slower, because servers may first write to memory."""
+    """Return the pilot's rates, or lower rates if longer trials are slower. Servers may first write to memory."""
     pilot = context.pilot
     phases_s = {
         cell.key: visit_s(cell, pilot, context.phase_s) - pilot.overhead_s

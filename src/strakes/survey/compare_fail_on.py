@@ -16,7 +16,7 @@ _REMEDY = "Write, for example, slower:5% or slower:5%,inconclusive. The words ar
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure. ``at_least``: minimum change of the rate, as a share, for SLOWER and FASTER."""
+    """A verdict that counts as failure. ``at_least``: for SLOWER and FASTER, minimum relative change of the rate."""
 
     verdict: Verdict
     at_least: float = 0.0

@@ -14,9 +14,9 @@ from strakes.stats.ratios import ONE_PAIR, Judged, RatioAt, Verdict, between_run
 class Rule:
     """Rule for the verdicts on ratios of B to A.
 
-    ``single``: one run each, compared by its rounds. ``in_turn``: runs of A and B alternate. ``margin``: share up to
-    which rates count as equal. ``client``, ``load``: ratios that the client's speed and the load of the machine may
-    have caused. ``quiet``: what a sure verdict needs if a machine was overloaded, else "".
+    ``single``: A and B are single runs, compared by their rounds. ``in_turn``: runs of A and B alternate. ``margin``:
+    relative difference up to which rates count as equal. ``client``, ``load``: ratios that the client's speed and the
+    machine's load may have caused. ``quiet``: advice for a sure verdict if a machine was overloaded, else "".
     """
 
     single: bool
@@ -28,7 +28,7 @@ class Rule:
     quiet: str = ""
 
     def ratio(self, a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-        """Return a function that estimates the ratio of ``b`` to ``a``, which are values by round or by run."""
+        """Return a function that estimates the ratio of ``b`` to ``a``. Their values are ordered by round or by run."""
         if self.in_turn:
             return within_blocks(a, b, lower_is_better=lower_is_better)
         between = between_runs if self.single else between_sets

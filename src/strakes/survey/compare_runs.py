@@ -1,6 +1,6 @@
 """Compare stored runs: two single runs by their rounds, or two sets of runs by the median of each run.
 
-Only stored data is read; no file system is measured.
+The comparison reads only stored data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strakes.survey.compare_rule import Rule
 from strakes.survey.compare_work import ALIKE_TIMES, alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# A run gets a warning if the load average per processor was higher before the run. At 2, each process gets 50 %.
+# Warn if the load average per processor before a run was higher. At a load of 2, each process gets 50 %.
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
@@ -41,8 +41,8 @@ def compare_runs(a: _Runs, b: _Runs, *, margin: float, confidence: float, factor
     """Return the comparison of runs B with runs A, over the measurements that did the same work.
 
     Two single runs are compared by their rounds. Sets of runs are compared by the median of each run, in pairs if A and
-    B alternate in time. ``margin``: share up to which rates count as equal. ``factors``: settings that may differ.
-    Raises BadInputError for runs that cannot be compared.
+    B alternate in time. ``margin``: relative difference up to which rates count as equal. ``factors``: settings that
+    may differ. Raises BadInputError for runs that cannot be compared.
     """
     a, b, in_turn = _in_turn(a, b)
     matches, unlike = _matches(a, b, factors)

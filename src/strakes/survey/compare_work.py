@@ -13,14 +13,14 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
-# Maximum ratio of two amounts of work to compare. Twice the work changes rates much less than the verdict SAME allows.
+# Measurements are comparable up to this ratio of their work. Twice the work changes rates by less than the margin.
 ALIKE_TIMES = 2.0
 
 
 def alike(
     a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
 ) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Return the pairs of cells that did the same work, and the other cells with their differences.
+    """Return the pairs of cells that did the same work, and all other cells with their differences.
 
     ``factors``: settings that may differ within a pair. ``any_amount``: amounts of work may differ too. Raises
     BadInputError if a factor is unknown, or if one run measured several values of a factor.

@@ -14,8 +14,8 @@ from strakes.stats.ratios import Verdict
 class CellVerdict:
     """Verdict on one cell. ``ratio``: rate in B divided by rate in A, or time in A divided by time in B.
 
-    ``low``, ``high``: interval of the ratio (None: too few runs). The confidence applies to all cells together.
-    ``grade``: grade of the verdict or, if INCONCLUSIVE, of the ratio's direction.
+    ``low``, ``high``: interval of the ratio (None: too few runs). All intervals together have the stated confidence.
+    ``grade``: certainty of the verdict or, if INCONCLUSIVE, of the statement that one run is faster.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Unlike:
 class Comparison:
     """Comparison of run B with run A.
 
-    ``confidence``: applies to the ``overall`` interval, and to the intervals of all ``cells`` together. ``differs``:
+    ``confidence``: confidence of the ``overall`` interval, and of the intervals of all ``cells`` together. ``differs``:
     differences of machine, versions and target. ``caution``: reasons to distrust the verdicts.
     """
 

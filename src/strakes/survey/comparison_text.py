@@ -71,7 +71,7 @@ def say_overall(comparison: Comparison) -> str:
 
 
 def say_verdict(one: CellVerdict | Overall) -> str:
-    """Return the verdict in words; for an INCONCLUSIVE verdict, the direction of the ratio and its grade.
+    """Return the verdict in words. For an INCONCLUSIVE verdict, say which run is probably faster.
 
     >>> say_verdict(Overall(Verdict.INCONCLUSIVE, 0.3, 0.2, 0.4, grade="likely"))
     'likely SLOWER'
@@ -82,7 +82,7 @@ def say_verdict(one: CellVerdict | Overall) -> str:
 
 
 def say_scope(comparison: Comparison) -> str:
-    """Return an explanation of the ratios, of SAME and of the intervals."""
+    """Return a text that explains the ratios, the verdict SAME and the intervals."""
     return gettext(
         "A ratio says how many times better B is than A. SAME: the difference is at most {margin} %. Only the "
         "verdicts FASTER, SLOWER and SAME are sure. The overall interval holds with {confidence} confidence, and so "

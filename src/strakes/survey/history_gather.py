@@ -36,7 +36,7 @@ def gather(
         with suppress(OSError):
             visits = os.stat(summary.path / "visits.jsonl")
             if visits.st_nlink > 1 and (visits.st_dev, visits.st_ino) in linked:
-                continue  # Another run has the same file (a hard link).
+                continue  # Another name in the store is a hard link to the file of this run.
             linked.add((visits.st_dev, visits.st_ino))
         try:
             manifest = Run(summary.path).manifest

@@ -48,8 +48,8 @@ class RunChange:
 class HistorySeries:
     """Medians of one measurement in successive runs, with a verdict.
 
-    ``amount``: work of these runs, if other runs did a different amount. ``seen_from``: smallest lasting rise, as a
-    share of the level, that is detected with a power of 80 %.
+    ``amount``: amount of work of these runs, if other runs did a different amount. ``seen_from``: smallest lasting
+    rise, as a share of the level, that the test detects with a power of 80 %.
     """
 
     cell: str
@@ -84,9 +84,9 @@ FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """Return the histories with a verdict on each series. Level shifts before ``since`` are ignored.
+    """Add a verdict to each series of the histories. Level shifts before ``since`` are ignored.
 
-    ``error``: maximum probability of any false level shift, even if runs are autocorrelated.
+    ``error``: maximum probability that at least one reported level shift is false, even for autocorrelated runs.
     """
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
     share = error / max(series, 1)  # Bonferroni correction

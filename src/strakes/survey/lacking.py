@@ -15,7 +15,7 @@ _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the cells without phases that the engine cannot run, and these phases with reasons.
+    """Remove the phases that the engine cannot run. Return the changed cells, and the removed phases with reasons.
 
     ``absent``: I/O interfaces that the engine lacks.
     """

@@ -1,4 +1,4 @@
-"""The pilot: a short first measurement, whose rough rates serve to plan the data and files of phases."""
+"""The pilot is a short first measurement. Its rough rates serve to plan the data and files of phases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
 
-# Minimum rates to assume, in bytes and files per second, even if the pilot measured lower rates.
+# The planner assumes at least these rates, in bytes and files per second, even if the pilot measured less.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
 # Bytes and files of each rank in the smallest pilot measurement.
@@ -29,7 +29,7 @@ NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PE
 
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
-    """Return a plan that writes and verifies data, and creates and removes files. ``seconds``: limit of each phase."""
+    """Return a plan that writes and verifies data, and creates and removes files. ``seconds``: limit of a phase."""
     amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)
@@ -80,7 +80,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot with file rates that include write-back, which took ``seconds`` for ``files`` new files."""
+    """Return the pilot with lower file rates that include write-back (``seconds`` for ``files`` new files)."""
     share = 1 / (1 + seconds * pilot.creates_per_s / files)
     creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)
     return replace(pilot, creates_per_s=creates_per_s, removes_per_s=share * pilot.removes_per_s)

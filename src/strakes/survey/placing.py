@@ -17,12 +17,12 @@ from strakes.targets.description import Layout
 # Maximum wait until directories have moved to their metadata targets: in seconds, and as a share of the budget.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Share of the budget after which directories of less important cells are not placed on metadata targets.
+# After this share of the budget, leave out less important cells whose directories must be placed on metadata targets.
 _PLACING_SHARE = 0.15
 
 
 def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Create directories with the requested layouts, and return the measurements whose layout took effect.
+    """Create directories with the requested layouts. Return the measurements whose layout the file system accepted.
 
     The effective layouts are stored in the run. Raises MeasurementError if no measurement is left.
     """
@@ -57,7 +57,7 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Create the directories of cells on their metadata targets, and return the cells for which this succeeded.
+    """Create the directories of cells on their metadata targets. Return the cells for which this succeeded.
 
     Less important cells are left out if placing takes too long. Raises BadInputError if no cell is left.
     """
@@ -123,7 +123,7 @@ def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
     named = [knobs for study in session.request.studies for knobs in study.varied]
     for cell in cells:
         wish = repr(sorted(cell.knobs.items()))
-        if cell.knobs and wish not in why:  # Another user may have written the cells of --like and --resume.
+        if cell.knobs and wish not in why:  # With --like and --resume, another user may have written the cells.
             unnamed = f"--knob does not name {', '.join(cell.knobs)}"
             why[wish] = _setting_refusal(session, cell) if cell.knobs in named else unnamed
         if why.get(wish):

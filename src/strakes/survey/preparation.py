@@ -30,24 +30,24 @@ from strakes.survey.request import Request
 from strakes.survey.verdicts import visit_s
 from strakes.targets.description import Description, Striping
 
-# Maximum share of the free space that strakes ever fills.
+# Maximum share of the free space that a plan may fill, even at the user's request.
 FREE_SHARE = 0.8
-# Default maximum share of the free space to fill. On XFS, 1 MiB writes were four times slower if each plan filled 70 %.
+# Default maximum of this share. On XFS, 1 MiB writes were four times slower if each plan filled 70 % of the free space.
 CHOSEN_SHARE = 0.25
 # Default maximum data of a plan as a share of the available memory.
 MEMORY_SHARE = 0.25
-# Maximum data on tmpfs and ramfs as a share of the available memory. Data occupy memory twice there.
+# Maximum data of a plan on tmpfs and ramfs as a share of the available memory, where data then occupy memory twice.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Optimistic rates, in bytes and files per second. A request that exceeds the budget even at these rates is refused.
 _FAST = Pilot(1e9, 1e9, 1e5)
-# Assumed seconds of a trial outside its phases: to refuse a request, and to propose a budget.
+# Assumed seconds of a trial outside its phases: the first to refuse a request, the second to propose a budget.
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial that takes more than this multiple of its planned time has fixed work. A time limit ends others at 3 times.
+# A trial that takes more than this multiple of its planned time has fixed work. Other trials end at 3 times that time.
 _OUTSIZED_TIMES = 4.0
-# Share of the budget for time-limited trials. Twice the share would leave no time for trials with fixed work.
+# Share of the budget for trials with a time limit. Twice the share would leave no time for trials with fixed work.
 _SHARE_BESIDE_OUTSIZED = 0.5
 # Longest phase of a study, in seconds. On CephFS, phases of 2 s and of 0.9 s scattered equally (14 and 13 %).
 _LONGEST_PHASE_S = 1.0
@@ -113,7 +113,7 @@ def make_context(
     room: tuple[int, int],
     description: Description | None = None,
 ) -> Context:
-    """Return the parameters of all studies, with the longest phases that fit the budget.
+    """Return the parameters of all studies, including the longest phases that fit the budget.
 
     Raises BadInputError if requested data or files do not fit the file system or the budget.
     """
@@ -174,7 +174,7 @@ def _longest_phases(request: Request, context: Context) -> Context:
 
 
 def team_size(cpus: int, launch: Launch) -> int:
-    """Return the number of ranks for studies that do not vary it: as requested, or one per processor (2 to 4)."""
+    """Return the number of ranks for studies that do not vary it: the user's request, or one per processor (2 to 4)."""
     return most_ranks(launch) or max(2, min(cpus, 4))
 
 
@@ -184,7 +184,7 @@ def most_ranks(launch: Launch) -> int | None:
 
 
 def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the measurements that fit the file system and the budget, and the others with reasons."""
+    """Return the measurements that fit the file system and the budget, and all other measurements with reasons."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
     for study in request.studies:
@@ -229,7 +229,7 @@ def why_left_out(context: Context) -> str:
 
 
 def _through_libcephfs(cell: Cell) -> Cell:
-    """Return a cell with libcephfs instead of the mount, or unchanged if it moves data or needs fsync.
+    """Let a cell use libcephfs instead of the mount. Return it unchanged if it moves data or needs fsync.
 
     Cells that move data keep the mount, because caches of libcephfs cannot be dropped.
     """

@@ -26,8 +26,8 @@ class Request:
     fingerprint. ``against``: second file system, measured alternately. ``beside``: further directories, to which ranks
     are assigned round-robin. ``like``: run whose plans are reused. ``files``, ``data_per_rank``, ``phase_s``: requested
     files, bytes and seconds of a phase (None: strakes chooses). ``libcephfs``: metadata operations bypass the mount.
-    ``visit``: function that runs a trial of a drill. ``neighbour_s``: maximum 99th percentile of other
-    users' latencies. ``whole_budget_s``: the user's budget, if this run gets only a part of it.
+    ``visit``: function that runs a trial of a drill. ``neighbour_s``: maximum 99th percentile of other users'
+    latencies. ``whole_budget_s``: the user's budget, if this run gets only a part of it.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Request:
     whole_budget_s: float | None = None
 
     def fingerprint(self, found: Path | None = None) -> str:
-        """Return a hash of the settings that must be equal to resume a run. Budget and seed may differ.
+        """Return a hash of all settings that must not change when a run is resumed. Budget and seed may change.
 
         ``found``: the directory with all links resolved, if known.
         """
@@ -83,7 +83,7 @@ class Request:
         return {name: value for name, value in asked.items() if value}
 
     def further(self) -> dict[str, object]:
-        """Return the requested directories other than ``directory``, by purpose."""
+        """Return purpose -> requested directory, for all directories other than ``directory``."""
         against = {"against": str(find_directory(self.against)[0])} if self.against else {}
         beside = [str(find_directory(path)[0]) for path in self.beside]
         return against | ({"beside": beside} if beside else {})
@@ -114,7 +114,7 @@ class ProgressDisplay(Protocol):
         """Show the current measurement, the completed share (0 to 1), and the preliminary results."""
 
     def resumed(self, spent_s: float) -> None:
-        """Add the seconds that the run took before it was interrupted."""
+        """Count ``spent_s``, the seconds that the run took before it was interrupted."""
 
     def note(self, text: str) -> None:
         """Show a sentence that stays on the screen."""

@@ -20,20 +20,20 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# A first trial is expected to take twice as long as its phases.
+# Assume that the first trial of a cell takes this multiple (twice) of the planned time of its phases.
 _FIRST_GUESS = 2.0
-# Maximum number of trials of a cell. 60 trials make the interval of a median a quarter as wide as 5 trials.
+# Maximum number of trials of a cell. The interval of a median from 60 trials is a quarter as wide as from 5 trials.
 MOST_RUNS = 60
-# Rounds of trials between two late interim analyses. With twice the number, a decision can come 5 rounds later.
+# Number of rounds between two late interim analyses. With twice the number, a decision can come 5 rounds later.
 _LOOK_EVERY = 5
 
 
 class Schedule:
-    """Decides which cells are measured next, in rounds (blocks) of random order.
+    """Choice of the cells to measure next, in rounds (blocks) of random order.
 
-    A cell is open until all questions about it are answered or, without questions, until its interval reaches
-    ``precision`` (relative half-width). ``verdicts``: if given, only cells of selected questions are open.
-    ``visits_s``: expected seconds of a cell's first trial.
+    A cell is open (measured again) until all questions about it are answered. Without questions, it is open until its
+    interval is as narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of selected
+    questions are open. ``visits_s``: cell -> expected seconds of its first trial.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Schedule:
         self.block = 0
 
     def record(self, visit: Visit) -> None:
-        """Count a finished trial, new or from before the run was resumed."""
+        """Count a finished trial, even one from before the run was resumed."""
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
@@ -78,7 +78,7 @@ class Schedule:
             self.under(visit.impact, visits)
 
     def under(self, limit: Impact, visits: Sequence[Visit]) -> None:
-        """Set the load limit, and count only the trials among ``visits`` that had this limit."""
+        """Set the load limit, and count only those of ``visits`` that had this limit."""
         if limit == self.limit:
             return
         self.limit = limit
@@ -132,7 +132,7 @@ class Schedule:
         return True
 
     def runs(self, key: str) -> int:
-        """Return how many trials of a measurement count."""
+        """Return the number of counted trials of a measurement."""
         return len(self._durations_s[key])
 
     def open_cells(self) -> list[Cell]:
@@ -146,7 +146,7 @@ class Schedule:
         ]
 
     def plan(self, remaining_s: float) -> None:
-        """Select further questions, as long as the remaining time suffices for their trials."""
+        """Select further questions while the remaining time suffices for their trials."""
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         for index, verdict in enumerate(self._verdicts):
             if index in self.planned:
@@ -185,7 +185,7 @@ class Schedule:
         return cells
 
     def fit(self, remaining_s: float) -> list[Cell]:
-        """Drop the least important cells until the remaining time suffices for the others. Return the dropped cells.
+        """Drop the least important cells until the remaining time suffices for all others. Return the dropped cells.
 
         Cells of priority 1 are never dropped. With ``verdicts``, the last selected questions are postponed instead.
         """
@@ -212,6 +212,6 @@ class Schedule:
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def lacking(self) -> list[Cell]:
-        """Return the cells with too few trials for a comparison. Cells whose trials all failed are left out."""
+        """Return the cells with too few trials for a comparison, without cells whose trials all failed."""
         failed = {key for _, key in self._visited if not self.runs(key)}
         return [cell for key, cell in self._cells.items() if self.runs(key) < FEWEST_COMMON and key not in failed]

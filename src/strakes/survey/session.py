@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from strakes.studies.neighbour import Neighbour
 
-# A hanging plan is stopped after 20 times its expected duration in seconds, but not before 60 s.
+# A plan counts as hanging after 20 times its expected duration, but not before 60 seconds.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Pause after a fail-over, in seconds: file systems record the end of a fail-over in whole seconds.
+# Pause after a fail-over, in seconds. File systems record the end of a fail-over in whole seconds only.
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-_LIMIT_BUDGETS = 2.0  # Time limit of a trial in budgets, if the budget is small. Doubling it doubles the wait.
+_LIMIT_BUDGETS = 2.0  # Time limit of a trial for a small budget, in budgets. Doubling it doubles the wait.
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 BESIDE = "beside"
 # Minimum pause between searches for other strakes runs: in seconds, and as a multiple of the time that a search takes.
@@ -47,8 +47,8 @@ _LOOK_SHARE = 100.0
 class Session:
     """State of a run in progress.
 
-    Keys of ``sides``: "" for the measured file system, "against" for a second one, ``BESIDE`` and a number for further
-    directories.
+    Keys of ``sides``: "" for the measured file system, "against" for the second file system, ``BESIDE`` and a number
+    for a further directory.
     """
 
     request: Request
@@ -81,14 +81,14 @@ class Session:
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
-        """Return the remaining seconds of this share (0 to 1) of the budget. Negative if more was spent."""
+        """Return how many seconds of ``share`` (0 to 1) of the budget are left. Negative if more was spent."""
         return self.request.budget_s * share - self.elapsed_s()
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
     """Execute one trial, store its samples, and return its record.
 
-    ``ended`` is "yielded" if the trial was stopped to protect other users. After a fail-over, the trial is repeated.
+    The record's ``ended`` is "yielded" if the trial stopped to protect other users. A fail-over repeats the trial.
     Raises MeasurementError if the file system fails, StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):
@@ -162,7 +162,7 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # Search rarely if a search takes long: the directory may have a million names.
+    # A search takes long in a directory with a million names, so then search rarely.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)
@@ -188,7 +188,7 @@ def note_trouble(session: Session, when: str) -> None:
 
 
 def note_ends(session: Session) -> None:
-    """Record the ends of server interruptions that outlasted their trial."""
+    """Record the ends of server interruptions that lasted longer than their trial."""
     lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
     for side in session.sides.values() if lasting else ():
         known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)

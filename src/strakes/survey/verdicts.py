@@ -26,7 +26,7 @@ class Verdict:
     cells: tuple[str, ...]
 
 
-# Trials of one cell are postponed if they need more than this share of the budget.
+# Postpone a question if the trials of one of its cells need more than this share of the budget.
 _LARGE_SHARE = 0.1
 
 
@@ -37,10 +37,10 @@ def verdicts_of(
     visits_s: Mapping[str, float],
     budget_s: float,
 ) -> list[Verdict]:
-    """Return the questions and claims that the measurements can decide, most important first.
+    """Return the questions and claims that the measurements can answer, most important first.
 
-    First: claims, and comparisons of a question's first option with its last. Second: comparisons of all options.
-    Third: comparisons with options whose trials take long. In each of these groups, studies alternate.
+    First come claims, and comparisons of a question's first option with its last. Then come comparisons of all options,
+    and finally comparisons with options whose trials take long. In each group, studies alternate.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)
@@ -92,7 +92,7 @@ def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
 
 
 def visit_s(cell: Cell, pilot: Pilot, phase_s: float) -> float:
-    """Return the seconds that a trial is expected to take at the rates of the pilot measurement."""
+    """Return the expected seconds of a trial at the rates of the pilot measurement."""
     return OVERHEAD * sum(_phase_s(phase, cell, pilot, phase_s) for phase in cell.plan.phases) + pilot.overhead_s
 
 
@@ -115,7 +115,7 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
 
 
 def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0) -> list[float]:
-    """Return the budgets, in seconds, for the first question, for the first two questions, and so on.
+    """Return a list of budgets in seconds: for the first question, for the first two questions, and so on.
 
     ``prepared_s``: seconds already spent on the preparation.
     """
@@ -129,7 +129,7 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
 
 
 def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: Collection[int]) -> dict[str, str]:
-    """Return, by study, the ``--budget`` for the next open question and for all open questions.
+    """Return study -> text with the ``--budget`` for the next open question and for all open questions.
 
     ``budgets``: sufficient budget for each question. ``left``: indices of the open questions.
     """

@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
 
-_MOST_BITS = 64  # File systems report no larger numbers.
+_MOST_BITS = 64  # File systems report no numbers with more bits.
 # Maximum numbers of JSON values and XML tags: three times the largest known (10,000 CephFS clients, 5,000 servers).
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
 # Maximum length of a string in characters: 64 times PATH_MAX (4,096 bytes). The longest in recorded outputs has 363.
 _LONGEST = 1 << 18
-# Half of a surrogate pair, such as \ud800, which JSON allows but UTF-8 cannot encode.
+# A surrogate code unit, such as \ud800. JSON allows a single one, but UTF-8 cannot encode it.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -26,7 +26,7 @@ class NotUnderstoodError(MeasurementError):
 
 
 def not_understood(tool: str, text: str, why: str = "") -> NotUnderstoodError:
-    """Return the error for output of ``tool`` that cannot be parsed."""
+    """Return the exception for output of ``tool`` that cannot be parsed."""
     shown = text[:200] if text[:200].isprintable() else text[:20]
     what, where = f"the output of {tool} is not understood", repr(shown) if text else ""
     remedy = "Please report this output with the version of the file system."
@@ -46,7 +46,7 @@ def understood(tool: str, text: str = "") -> Iterator[None]:
 
 
 def from_json(text: str | bytes, tool: str) -> Any:
-    """Parse JSON. Raises MeasurementError for invalid or too long text, NaN, and numbers of more than 64 bits."""
+    """Parse JSON. Raises MeasurementError for invalid or too long text, for NaN, and for numbers over 64 bits."""
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
         limit_values(told, ",[{", MOST_VALUES, ends='"')
@@ -60,7 +60,7 @@ def from_xml(text: str, tool: str) -> ElementTree.Element:
     """Parse XML and return its root. Raises MeasurementError for invalid XML, too many tags, and entities."""
     with understood(tool, text):
         limit_values(text, "<=", _MOST_TAGS, ends="<>")
-        # An XML entity may expand to a thousand times its length.
+        # Reject XML entities, because an entity may expand to a thousand times its length.
         if "<!ENTITY" in text:
             raise ValueError("it defines entities")
         return ElementTree.fromstring(text)

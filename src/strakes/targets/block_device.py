@@ -17,8 +17,8 @@ _SECTOR_BYTES = 512  # sysfs counts all sizes in sectors of 512 bytes, whatever 
 class BlockDevice:
     """A block device of this machine. ``name``: name of the whole disk, even for a partition.
 
-    ``backing_file``: file of a loop device. ``members``: devices that form a RAID or an LVM volume. ``no_journal``:
-    whether an ext4 file system on it has no journal.
+    ``backing_file``: file behind a loop device. ``members``: devices that form a RAID or an LVM volume. ``no_journal``:
+    whether the device has an ext4 file system without a journal.
     """
 
     name: str
@@ -38,7 +38,7 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys"), proc: Path = Path(
     """Return the block device of a mount, or None if the file system has no local device (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0 and mount.source.startswith("/dev/") and not mount.of_another_user:
-        # A file system on several devices, such as btrfs, has an anonymous device number. Use the mounted device.
+        # A file system on several devices, such as btrfs, has an anonymous device number, so use the mounted device.
         with suppress(OSError):
             device = os.stat(mount.source).st_rdev
             number = f"{os.major(device)}:{os.minor(device)}"
@@ -61,7 +61,7 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys"), proc: Path = Path(
         raid=kernel_text(disk / "md" / "level"),
         members=tuple(sorted(member.name for member in (disk / "slaves").glob("*"))),
         backing_file_system="" if not file or file.startswith("/dev/") else find_mount(read_mounts(), file).file_system,
-        # /proc/fs has a directory for each ext4 file system, and one for each journal, such as jbd2/sda1-8.
+        # /proc/fs has a directory for each ext4 file system, and another one for its journal, such as jbd2/sda1-8.
         no_journal=(proc / "fs/ext4" / directory.resolve().name).is_dir()
         and not any((proc / "fs/jbd2").glob(f"{directory.resolve().name}-*")),
     )

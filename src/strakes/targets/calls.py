@@ -1,4 +1,4 @@
-"""Make system calls in a child process with a time limit, because a call hangs if the file system's server is dead."""
+"""Make system calls in a child process with a time limit. If the file system's server is dead, a call hangs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-# A module starts faster than a script, because Python caches compiled modules.
+# The child imports a module instead of running a script, because Python caches compiled modules.
 _IMPORT = "import sys; sys.path.append(sys.argv[1]); import child; child.main(sys.argv[2:])"
 CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).parent))
-# Seconds after a time-out during which calls to the same mount fail immediately.
+# After a time-out, calls to the same mount fail immediately for this number of seconds.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Path of a directory -> open descriptor, and an option with which a child fails if the path leads elsewhere.
+# Path of a directory -> open descriptor, and an option that makes a child fail if the path leads elsewhere.
 held_paths: dict[str, tuple[int, str]] = {}
 _DOING = {
     "sizes": "querying the free space",
@@ -64,7 +64,7 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A system call did not return in time. ``names_servers``: whether the message names the unavailable servers."""
+    """A system call did not return in time. ``names_servers``: whether ``what`` names the unavailable servers."""
 
     names_servers = False
 
@@ -88,7 +88,7 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True)
 class Quota:
-    """A disk quota. ``whose``: its user, group, project or directory, for example "user 1000".
+    """A disk quota. ``whose``: user, group, project or directory with this quota, for example "user 1000".
 
     ``limit_bytes``, ``limit_files``: the lower of the soft and the hard limit; 0 means unlimited.
     """
@@ -101,7 +101,7 @@ class Quota:
 
     @classmethod
     def of(cls, whose: str, *values: int) -> Self:
-        """Return a quota. ``values``: soft limit, hard limit and use, in bytes and again in numbers of files."""
+        """Return a quota. ``values``: soft limit, hard limit and usage in bytes, then the same for files."""
         soft_bytes, hard_bytes, used_bytes, soft_files, hard_files, used_files = values
         limit_bytes = min(filter(None, (soft_bytes, hard_bytes)), default=0)
         return cls(whose, used_bytes, limit_bytes, used_files, min(filter(None, (soft_files, hard_files)), default=0))
@@ -149,7 +149,7 @@ class Sizes:
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
-        """Return a copy whose free sizes do not exceed what these quotas leave."""
+        """Return a copy whose free sizes are at most the unused parts of these quotas."""
         limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
         free_bytes = [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
         free_inodes = [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]
@@ -172,12 +172,12 @@ def mount_of(path: Path) -> Mount:
 def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # A mount id is unique, unlike a mount point. In a chroot, mountinfo may lack this id.
+    # Mount ids are unique, but mount points are not. In a chroot, mountinfo may lack the id.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
 def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start a system call in a child process without waiting. If it fails, the child prints the errno to ``stderr``."""
+    """Start a system call in a child process. If the call fails, the child prints the errno to ``stderr``."""
     return subprocess.Popen(
         (*CHILD, name, path, *rest),
         stdin=subprocess.DEVNULL,
@@ -188,7 +188,7 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def hold(path: str, directory: int) -> None:
-    """Register an open directory. Later calls below ``path`` fail if ``path`` no longer leads to this directory."""
+    """Register an open directory. If ``path`` leads to another directory later, calls below ``path`` fail."""
     held_paths[path] = directory, child.inside(path, directory)
 
 
@@ -205,9 +205,9 @@ def open_held(path: Path) -> int:
 
 
 def identity(path: Path, *, here: bool) -> dict[str, int]:
-    """Return the inode number of a directory registered by :func:`hold`, with its device number if ``here``.
+    """Return the inode number of a directory registered by :func:`hold`, and also the device number if ``here``.
 
-    ``here``: whether the reader is on this node. Return {} for other directories, or if other nodes see other numbers.
+    ``here``: whether this node uses the numbers. Return {} for other directories, or if inode numbers differ by node.
     """
     if str(path) not in held_paths:
         return {}
@@ -218,7 +218,7 @@ def identity(path: Path, *, here: bool) -> dict[str, int]:
 
 
 def through_held(run: Runner) -> Runner:
-    """Return a runner that changes to a directory registered by :func:`hold` for commands with paths below it."""
+    """Return a runner that starts commands in the directory registered by :func:`hold` above their paths."""
 
     @wraps(run)
     def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:

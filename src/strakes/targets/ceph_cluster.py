@@ -1,4 +1,4 @@
-"""Parse the answers of Ceph's monitors: description of the file system, and fail-overs and evictions in the log."""
+"""Parse the output of Ceph's monitors: description of the file system, and fail-overs and evictions in the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """Return the MDS map of the file system ``name`` or, without ``name``, of one with the data pool ``pool``."""
+    """Return the MDS map of the file system ``name``, else of a file system with the data pool ``pool``."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
         return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
@@ -27,7 +27,7 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
 
 
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
-    """Return metadata rank -> its MDS daemon, or None if the rank has no daemon."""
+    """Return metadata rank -> the MDS daemon that holds it, or None if no daemon holds it."""
     holding = {
         daemon["rank"]: daemon
         for daemon in mdsmap["info"].values()
@@ -49,7 +49,7 @@ def target_name(mdsmap: Json, rank: int) -> str:
 
 
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
-    """Return name of a metadata rank -> (name, Ceph's global id) of its MDS daemon. Omit ranks without a daemon."""
+    """Return name of a metadata rank -> (name, global id) of its MDS daemon, without ranks that no daemon holds."""
     return {
         target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
         for rank, daemon in ranks_of(mdsmap).items()
@@ -58,7 +58,7 @@ def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
 
 
 def metadata_targets(mdsmap: Json) -> tuple[StorageTarget, ...]:
-    """Return the metadata ranks of a file system, each with its MDS daemon and its state."""
+    """Return the metadata ranks of a file system, each with its MDS daemon and state."""
     targets = []
     for rank, daemon in ranks_of(mdsmap).items():
         server = f"mds.{daemon['name']}" if daemon else ""
@@ -173,13 +173,13 @@ _ASSIGNED = re.compile(r"(?:Standby )?daemon mds\.(\S+) assigned to filesystem (
 _ACTIVE = re.compile(r"daemon mds\.(\S+) is now active in filesystem (\S+) as rank (\d+)")
 _UNRESPONSIVE = re.compile(r"evicting unresponsive client ([^\s:]*+)\S*+ \((\d+)\), after")
 _EVICTING = re.compile(r"Evicting (?:\(and bl(?:oc|ac)klisting\) )?client session (\d+) \((\S+)\)")
-# Tolerance in seconds for differences between the servers' clocks.
+# Two log entries belong together if their times differ by at most this number of seconds (clocks differ).
 _AROUND_S = 2.0
 
 
 @dataclass(frozen=True)
 class Eviction:
-    """The eviction of a client by a metadata server. ``number``: client id. ``host``, ``address``: "" if not logged."""
+    """The eviction of a client by a metadata server. ``number``: client id. ``host``, ``address``: client's, or ""."""
 
     unix_s: float
     daemon: str
@@ -193,7 +193,7 @@ class Eviction:
 
 
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
-    """Return the evictions of clients in Ceph's cluster log. Two log lines about one eviction are merged."""
+    """Return the evictions of clients in Ceph's cluster log. Two log lines may report the same eviction."""
     evictions: dict[tuple[str, int], Eviction] = {}
     for unix_s, daemon, message in _messages(log):
         if told := _UNRESPONSIVE.match(message):
@@ -209,9 +209,9 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
 
 
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
-    """Return the periods without an active server of a metadata rank, from Ceph's cluster log.
+    """Return the periods in which a metadata rank had no active server, from Ceph's cluster log.
 
-    A period begins when the monitors notice the loss of the server. ``own``: id of this client.
+    A period begins when the monitors notice the loss of the server. ``own``: client id of this mount.
     """
     file_system, created = mdsmap["fs_name"], _unix(mdsmap["created"])
     evictions = evictions_in(log)
@@ -225,7 +225,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
-            # Ceph may log the successor of a lost daemon, but not the loss.
+            # Ceph may log the successor of a lost daemon without logging the loss.
             if unix_s > created + _AROUND_S:
                 away.setdefault(int(told[3]), unix_s)
         elif told := _ACTIVE.match(message):
@@ -245,7 +245,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:
     messages = [(_unix(entry["stamp"]), str(entry["name"]), str(entry["message"])) for entry in log]
-    return sorted(messages, key=lambda message: message[0])  # Ceph logs some messages late.
+    return sorted(messages, key=lambda message: message[0])  # Ceph may write messages late.
 
 
 def _unix(stamp: str) -> float:

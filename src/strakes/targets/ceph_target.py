@@ -1,4 +1,4 @@
-"""CephFS, mounted by ceph-fuse or the kernel; described and observed through the ``ceph`` command."""
+"""CephFS, mounted by ceph-fuse or by the kernel. The ``ceph`` command supplies facts and counters."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 # In CephFS, stripe units are multiples of 64 KiB, and objects have 4 MiB by default.
 UNIT_BYTES, _OBJECT_BYTES = 64 * KIB, 4 * MIB
-# Maximum age in seconds of a cached MDS map. Ceph needs some seconds to replace a metadata server.
+# Maximum age in seconds of a cached MDS map. Ceph itself needs some seconds to replace a metadata server.
 _MAP_FRESH_S = 1.0
-# Seconds between calls of ``ceph osd df`` on clusters with too many OSDs to query each of them.
+# Seconds between calls of ``ceph osd df``, which replaces queries of single OSDs on clusters with many OSDs.
 _STORES_EACH_S = 300.0
 
 
@@ -209,7 +209,7 @@ class CephTarget(Target):
 
     def interruptions(self) -> tuple[Interruption, ...]:
         with suppress(StrakesError), understood("ceph"):
-            # After its eviction, a client may be unable to read its own id.
+            # A client that was evicted may be unable to read its own id.
             self._number = self._number or self._own_number()
             self._require_same_cluster()
             # ``ceph fs dump`` takes half a second, so it is skipped if the daemons of the ranks are unchanged.
@@ -306,7 +306,7 @@ class CephTarget(Target):
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        # Reading a CephFS attribute may hang, so it is read only if the cluster has several file systems.
+        # Reading an attribute on CephFS may hang, so read it only if the cluster has several file systems.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
             layout = self._attributes(Path(self.mount.mount_point), DIRECTORY).get(DIRECTORY)
@@ -377,9 +377,9 @@ def read_layout(text: str) -> Layout:
 
 
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
-    """Return a layout as the value of a CephFS layout attribute. Raises BadInputError if CephFS cannot express it.
+    """Return a layout as the value of a CephFS layout attribute. Raises BadInputError if CephFS does not support it.
 
-    ``current`` supplies missing values. ``stores``: number of OSDs, which replaces the stripe count -1 (all).
+    ``current`` supplies values missing in ``wanted``. ``stores``: number of OSDs, for the stripe count -1 (all).
     """
     for what, asked in (("first_target", "the first target"), ("pattern", "a pattern"), ("components", "components")):
         if getattr(wanted, what):
@@ -406,7 +406,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return name and value of the CephFS pin attribute of a placement, or None for "inherit". Raises BadInputError."""
+    """Return name and value of the CephFS pin attribute for a placement (None for "inherit"). Raises BadInputError."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":

@@ -1,4 +1,4 @@
-"""Access to a Ceph cluster: options of a mount, the ``ceph`` command, admin sockets, and counters."""
+"""Access to a Ceph cluster: options of a mount, the ``ceph`` command, admin sockets and counters."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
 
 @dataclass(frozen=True)
 class Access:
-    """Options of ``ceph`` commands that select a cluster, and the name of the mounted file system ("" if unknown)."""
+    """Options that make ``ceph`` select a cluster, and the name of the mounted file system ("" if unknown)."""
 
     options: tuple[str, ...] = ()
     file_system: str = ""
 
     @property
     def configuration(self) -> str:
-        """The configuration file, or "" for Ceph's default: $CEPH_CONF, else /etc/ceph/ceph.conf."""
+        """The configuration file, or "" for Ceph's default ($CEPH_CONF, else /etc/ceph/ceph.conf)."""
         pairs = zip(self.options, self.options[1:], strict=False)
         return next((value for option, value in pairs if option == _FOR_TOOL["conf"]), "")
 
 
 def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
-    """Return the ``ceph`` options that a mount uses. Ceph's defaults apply to options that cannot be found."""
+    """Return the ``ceph`` options for the cluster of a mount. Options that cannot be found keep Ceph's defaults."""
     if mount.file_system == "ceph":
         return _of_kernel(mount)
     for pid, words in trusted_processes("ceph-fuse", proc):
@@ -125,7 +125,7 @@ def inside(directory: Path) -> Inside:
 def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
     """Return the path of a directory from the root of the Ceph file system.
 
-    A kernel mount's source names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``). ceph-fuse mounts "/".
+    Sources of kernel mounts name the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``). ceph-fuse mounts "/".
 
     >>> kernel = Mount(1, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
     >>> _path_inside(kernel, Path("/mnt/a/b"))
@@ -152,7 +152,7 @@ def _for_libcephfs(access: Access) -> dict[str, str]:
     return {name: value for name, value in given.items() if value and (name == "CEPH_CONF" or name not in os.environ)}
 
 
-# Seconds that ``ceph`` may take to connect to a monitor (--connect-timeout).
+# Maximum seconds for ``ceph`` to connect to a monitor (--connect-timeout).
 _CONNECT_S = 5
 _LIMIT_S = 10.0
 # Error messages of ``ceph`` if the user lacks permission, or if a configuration file is missing.
@@ -204,7 +204,7 @@ class Daemons:
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
 
     def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:
-        """Return daemon -> its answer to the command ``prefix``, or the error."""
+        """Return daemon -> its answer to the command ``prefix``, or the exception."""
 
         def ask(daemon: str) -> Any:
             try:
@@ -228,7 +228,7 @@ class Daemons:
         return self._sockets[daemon]
 
 
-# Time-out in seconds for an admin socket, which normally answers within a millisecond.
+# Time-out in seconds for an answer from an admin socket. It normally comes within a millisecond.
 _SOCKET_S = 2.0
 _DATA = {
     "data.read_bytes": ("op_r_out_bytes", "op_rw_out_bytes"),
@@ -236,9 +236,9 @@ _DATA = {
     "data.read_requests": ("op_r",),
     "data.write_requests": ("op_w", "op_rw"),
 }
-# BlueStore's latency counters. The name of the counter of commits depends on the release.
+# BlueStore's latency counters. In different releases, the counter of commits has different names.
 _STORED = ("commit_lat", "txc_commit_lat", "read_lat")
-# BlueStore's counter of bytes read from the device. Its name depends on the release.
+# BlueStore's counter of bytes read from the device, with its names in different releases.
 _FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
 
 
@@ -275,7 +275,7 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Return the I/O counters of an object store (``data.read_bytes``, ...), which include I/O by metadata servers."""
     own = dump.get("osd", {})
-    # The latency of an OSD's operation includes replication to other OSDs. BlueStore's latencies do not.
+    # The latencies of the OSD's operations include replication to other OSDs, so use those of its store, BlueStore.
     store = dump.get("bluestore", {})
     latencies = [_latency(store, name) for name in _STORED]
     if not any(count for count, _ in latencies):
@@ -291,7 +291,7 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def used_share(dump: Mapping[str, Any]) -> float | None:
-    """Return the used share (0 to 1) of an object store's space, or None if unknown. Databases count as used."""
+    """Return the used share (0 to 1) of an object store's space, including databases, or None if unknown."""
     own = dump.get("osd", {})
     total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
     return float(used / total) if total and used is not None else None
@@ -307,7 +307,7 @@ _HALF_S = 60.0
 
 
 def loads_of_clients(sessions: Any) -> dict[str, float] | None:
-    """Return client -> load average of its requests, from ``session ls`` of a metadata server; None if invalid."""
+    """Return client -> load average of its requests, from ``session ls`` of a metadata server, or None if invalid."""
     loads = {}
     with suppress(StrakesError), understood("a daemon of Ceph"):
         for session in sessions:
@@ -332,7 +332,7 @@ class ClientRequests:
         sent: dict[str, float] = {}
         for server, of_server in loads.items():
             earlier_s, earlier = before.get(server, (time_s, {}))
-            # A server that did not answer (None) keeps its previous load averages.
+            # For a server that did not answer (None), keep the previous load averages.
             now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
             self._loads[server] = (now_s, now)
             halves = (now_s - earlier_s) / _HALF_S

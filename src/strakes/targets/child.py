@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MARKER_NAME = ".strakes-marker"
-# Exit status if the kernel refused the call. Standard error then contains the errno.
+# Exit status for a call that the kernel refused. Standard error then contains the errno.
 REFUSED_STATUS = 3
-# Exit status if the working directory was removed, renamed or replaced.
+# Exit status for a working directory that was removed, renamed or replaced.
 EXCHANGED_STATUS = 4
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
@@ -77,7 +77,7 @@ def _make_file(path: str) -> None:
 
 
 def mount_id_of(descriptor: int) -> int:
-    """Return the kernel's mount id of an open file. Raises OSError if /proc is missing or does not show the id."""
+    """Return the kernel's id of the mount that contains an open file. Raises OSError if /proc does not show it."""
     with open(f"/proc/self/fdinfo/{descriptor}") as lines:
         for line in lines:
             if line.startswith("mnt_id:"):
@@ -133,7 +133,7 @@ def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
 
     told = ctypes.create_string_buffer(struct.calcsize(_DQBLK))
     command = (_Q_GETQUOTA << 8) | kind
-    # Linux 5.14 introduced quotactl_fd(). The older quotactl() needs a block device, which a network mount lacks.
+    # quotactl_fd() exists since Linux 5.14. The older quotactl() needs a block device, which network mounts lack.
     if ctypes.CDLL(None).syscall(_SYS_QUOTACTL_FD, directory, command, number, told) != 0:
         return ()
     hard, soft, used, hard_files, soft_files, used_files, *_ = struct.unpack(_DQBLK, told.raw)
@@ -188,7 +188,7 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
             return False
         raise
     finally:
-        # open() may create the file even if it fails because of O_DIRECT.
+        # If open() fails because of O_DIRECT, it may still have created the file.
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory)
 
@@ -215,7 +215,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
 def _execute(*words: str) -> None:
     import signal
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores SIGPIPE, and the program would inherit this.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the program would inherit that Python ignores SIGPIPE
     os.execvp(words[0], words)
 
 

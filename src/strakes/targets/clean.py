@@ -1,4 +1,4 @@
-"""Remove workspaces of killed runs: only directories that strakes made and that no process uses any more."""
+"""Remove workspaces of killed runs. Keep directories that strakes did not make, or that a process still uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_place_of_others, refuse_workspace
 
-# Values of errno which prove that a name is not a workspace of this user. EMFILE, for example, proves nothing.
+# Errors which prove that a name is not a workspace of this user. Others, such as EMFILE, prove nothing.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + rf"(\d{{8}}-\d{{6}}-.+|{WATCH_RUN}[0-9a-f]{{8}})")
 
@@ -27,7 +27,7 @@ _MOST_NAMES = 100_000  # Maximum number of names with our prefix in memory, abou
 
 @dataclass(frozen=True)
 class CleanReport:
-    """Result of ``strakes clean``. ``ignored``: directories named like workspaces, but without a valid marker file."""
+    """Result of ``strakes clean``. ``ignored``: directories with a workspace's name, but without a valid marker."""
 
     removed: tuple[str, ...]
     skipped_live: tuple[Left, ...]
@@ -88,7 +88,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
-    """Return a text for each measurement in a directory except ``run``: its run, process, user and host."""
+    """Return a text (run, process, user, host) for each measurement in a directory, without the run ``run``."""
     try:
         opened = open_directory(directory)
     except OSError:
@@ -117,8 +117,8 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 
 
 def _names_like_ours(directory: int, path: Path) -> list[str]:
-    # The directory may have more names than fit into memory, so keep only matching ones, and if other users have made
-    # many of these, only those of this user and root.
+    # The names may not all fit into memory, so keep only names of workspaces. If other users have made too many of
+    # these, keep only those of this user and of root.
     for only_own in (False, True):
         with os.scandir(directory) as entries:
             alike = (entry for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))

@@ -1,4 +1,4 @@
-"""Run file system tools with a time limit and without a terminal: on this machine, or with --servers on others."""
+"""Run file system tools with a time limit and without a terminal, on this machine or (--servers) on servers."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
-# Maximum size of a tool's output in bytes. The largest known one has 20 MB: job statistics of 1,000 Lustre targets.
+# Maximum size of a tool's output in bytes. The largest known output, job statistics of 1,000 Lustre targets, has 20 MB.
 MOST_OUTPUT_BYTES = 64 << 20
 _MOST_LINES = 2_000_000  # Maximum number of output lines: ten times the largest known.
 _MOST_QUOTED = 400  # Maximum characters of a quoted line: 5 rows of a terminal. Twice the number hides other messages.
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# The output file may exceed the limit by this size, so that strakes sees that it is too long. The kernel refuses
-# writes into the last huge page (2 MiB) before the end.
+# The output file may exceed the limit by this size, which shows that the output is too long. The margin has two huge
+# pages (2 MiB), because the kernel refuses writes into the last one.
 _LAST_WRITE_BYTES = 4 << 20
-# Seconds to wait for the end of a killed child, which a dead server may delay.
+# Maximum seconds to wait for the end of a killed child. A dead server may delay the end.
 _REAP_S = 1.0
 # Commands that may still run. :func:`end_running` kills them.
 _running: set[subprocess.Popen[bytes]] = set()
-# Time limit in seconds for commands that undo changes after :func:`end_running`.
+# Time limit in seconds for commands that run after :func:`end_running` to undo changes.
 _SHORT_TIMEOUT_S = 2.0
 _short = threading.Event()
 
-# Directories of administration tools, which the PATH of an ordinary user may lack.
+# Directories of administration tools. The PATH of an ordinary user may lack them.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 # Programs that pass their arguments to a remote shell, which removes one level of quotes.
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
@@ -88,9 +88,9 @@ class Command(Generic[T_co]):
 
 
 def run_unmarked(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-    """Run a command of the user, as :func:`run` does, but without the mark of :func:`mark_of`.
+    """Run a command of the user like :func:`run`, but without the environment variable that marks processes of strakes.
 
-    Marked processes are killed when strakes ends. A service that the user's command starts must continue to run.
+    strakes kills marked processes when it ends, but a service that the user's command starts must continue to run.
     """
     return run(argv, timeout_s, mark={})
 
@@ -107,7 +107,7 @@ def run(
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0) if mark is None else mark
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Memory files, because a pipe stays open until all children end, and TMPDIR may be on a dead server.
+    # Use files in memory. A pipe would stay open until all children end, and TMPDIR may be on a dead server.
     with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
             # A new session has no terminal, so the command cannot prompt for a password.
@@ -163,7 +163,7 @@ def _output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    # The child writes at the same file position as this process, so the position is the number of bytes written.
+    # The child shares the file position with this process, so the position is the number of bytes that it wrote.
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
@@ -208,7 +208,7 @@ class Servers:
         if why:
             what, remedy = "--servers is not a valid template", 'Write, for example, "ssh {host} sudo".'
             raise BadInputError(what, where=self.template, why=why, remedy=remedy)
-        # The template is stored and may later run in another directory, so the program needs an absolute path.
+        # The template may run later in another directory, so the program needs an absolute path.
         if "/" in words[0] and not words[0].startswith("/"):
             object.__setattr__(self, "template", shlex.join([os.path.abspath(words[0]), *words[1:]]))
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses that describe a file system: servers, targets, layouts, placements, counters, interruptions."""
+"""Immutable descriptions of a file system: servers, targets, layouts, placements, counters, interruptions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Literal
 
 from strakes.base.units import format_seconds
 
-# Server or target -> counter -> value. Counters of this client begin with "client.". All file systems use these names:
-# md.create, md.open, md.close, md.getattr, md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir,
-# md.requests (all requests), data.read_bytes, data.write_bytes, data.read_requests, data.write_requests,
+# Server or target -> counter -> value. Names of this client's counters begin with "client.". All file systems use these
+# names: md.create, md.open, md.close, md.getattr, md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup,
+# md.readdir, md.requests (all requests), data.read_bytes, data.write_bytes, data.read_requests, data.write_requests,
 # data.device_read_bytes (cache misses), data.replicated_bytes, data.busy_s, data.waited_s (latency of
 # data.waited_requests).
 Observation = Mapping[str, Mapping[str, float]]
@@ -41,7 +41,7 @@ class Server:
 
 @dataclass(frozen=True)
 class DataTargetState:
-    """The state of a data target. ``serving``: its server answers. ``used``: used share (0 to 1), None if unknown."""
+    """The state of a data target. ``serving``: its server answers. ``used``: used share of its space (0 to 1)."""
 
     serving: bool
     used: float | None = None
@@ -92,7 +92,7 @@ class LayoutComponent:
 
 @dataclass(frozen=True)
 class Layout:
-    """The distribution of a file's data over targets. None means unknown or, in a request, unspecified.
+    """The distribution of a file's data over targets. None means "unknown" or, in a request, "any".
 
     ``stripe_count`` -1: all targets. ``targets``: in stripe order. ``pattern`` "mdt": data on the metadata target
     ``first_target``. ``object_bytes``: maximum object size. ``components``: layouts of parts of the file.
@@ -110,7 +110,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Striping:
-    """The layouts that files can have: up to ``data_targets`` stripes, with sizes in multiples of ``unit_bytes``.
+    """The possible layouts of files: up to ``data_targets`` stripes, with stripe sizes in multiples of ``unit_bytes``.
 
     ``kinds``: name -> options of other layouts, for example progressive ones.
     """
@@ -124,9 +124,9 @@ class Striping:
 class Placement:
     """The placement of a directory on metadata targets.
 
-    ``kind`` "manual": on ``metadata_targets``. "inherit": as the parent directory. "automatic": the file system spreads
-    the entries over ``count`` targets (-1: all). A ``count`` of 1 spreads only subdirectories. ``inherited``: new
-    subdirectories get the same placement.
+    ``kind`` "manual": the directory is on ``metadata_targets``. "inherit": it is on the parent's target. "automatic":
+    the file system distributes the entries over ``count`` targets (-1: all). A ``count`` of 1 distributes only
+    subdirectories. ``inherited``: new subdirectories get the same placement.
     """
 
     kind: PlacementKind
@@ -144,9 +144,9 @@ _MOST_NAMES = 10
 class Interruption:
     """A period during which a server or target did not serve this client.
 
-    ``ended_unix_s``: None until the service returns. ``or_earlier``: the true begin may be earlier. ``within_s``:
-    maximum error of the times. ``reconnected``: the same server process returned, without a restart.
-    ``clock_ahead_s``: minimum number of seconds by which the server's clock is ahead of this machine's.
+    ``ended_unix_s``: None until the service is back. ``or_earlier``: the true begin may be earlier. ``within_s``:
+    maximum error of the times. ``reconnected``: the same server process is back, without a restart. ``clock_ahead_s``:
+    minimum number of seconds by which the server's clock is ahead of this machine's.
     """
 
     target: str
@@ -253,7 +253,7 @@ def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
 
 
 def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return a sentence for each target or client whose counters were cleared, or are missing in one observation."""
+    """Return a sentence for each target or client whose counters were cleared, or are missing in an observation."""
     lines = []
     for name in sorted({*before, *after}):
         first, then = before.get(name, {}), after.get(name, {})
@@ -290,7 +290,7 @@ _LAYOUT = ("stripe_count", "stripe_size_bytes", "first_target", "pool", "pattern
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """Return a text for each value of the actual layout ``given`` that differs from the requested layout."""
+    """Return a text for each value of the actual layout ``given`` that differs from the layout ``wanted``."""
     lines = _differences(wanted, given, *_LAYOUT)
     if wanted.components and _extents(wanted) != _extents(given):
         return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
@@ -309,13 +309,13 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return a text for each value of the actual placement ``given`` that differs from the requested one."""
+    """Return a text for each value of the actual placement ``given`` that differs from the placement ``wanted``."""
     lines = _differences(wanted, given, "metadata_targets", "count")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 
 def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
-    # A file system may report a requested count of -1 (all targets) as the number of targets.
+    # If the request was -1 (all targets), a file system may report the number of targets instead.
     values = ((name, getattr(wanted, name), getattr(given, name)) for name in names)
     return tuple(
         f"{name.replace('size_bytes', 'size').replace('_', ' ')} {_shown(got)} instead of {_shown(asked)}"

@@ -22,7 +22,7 @@ from strakes.targets.description import Description, Limit, Observation, Server,
 from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 
-# Source of a mount: HOSTS:/VOLUME/DIRECTORY. A name with a leading hyphen would be an option of the command.
+# Source of a mount: HOSTS:/VOLUME/DIRECTORY. Exclude names with a leading hyphen, which commands take for options.
 _SOURCE = re.compile(r"(?!-)[\w.,:\[\]%-]+:/?(?!-)[\w-]+(/.*)?", re.DOTALL)
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
@@ -175,7 +175,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
 
 
 def daemons() -> list[tuple[str, ...]]:
-    """Return for each local management daemon (glusterd) the ``gluster`` options that select its socket."""
+    """Return, for each management daemon (glusterd) on this node, the ``gluster`` options that select its socket."""
     socket_options: list[tuple[str, ...]] = []
     for _, words in trusted_processes("glusterd"):
         files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []

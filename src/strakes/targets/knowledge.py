@@ -14,15 +14,15 @@ from strakes.targets.description import Description, Layout, Limit, Placement, S
 from strakes.targets.target import Target, TargetFacts
 
 _WORKING = frozenset({"active", "up", "online"})
-# Free share below which a target counts as full.
+# A target counts as full if a smaller share of it is free.
 _FULL_SHARE = 0.05
-# Lustre ends round-robin allocation if used shares differ by 17 % (lod.*.qos_threshold_rr).
+# If the used shares of targets differ by 17 %, Lustre ends round-robin allocation (lod.*.qos_threshold_rr).
 _UNEVEN_SHARE = 0.17
 _OTHER_SIZE_SHARE = 0.10
 
 
 def unlike_targets(description: Description) -> tuple[str, ...]:
-    """Return a sentence for each target that is unhealthy, or whose size or use differs from the other targets."""
+    """Return a sentence for each target that is unhealthy, or whose size or usage differs from other targets."""
     return (*_unlike(description.data_targets), *_unlike(description.metadata_targets))
 
 
@@ -89,7 +89,7 @@ class Knowledge:
 
 
 def know(target: Target) -> Knowledge:
-    """Return all facts about the file system of a directory. ``limits`` gives the reasons for missing facts.
+    """Return all facts about the file system of a directory, and in ``limits`` the reasons for missing facts.
 
     Raises StrakesError if the sizes are unknown.
     """

@@ -18,11 +18,11 @@ _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
 # A line in the stripe table of ``lfs getstripe``: target, object (decimal, hexadecimal), group.
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
-# Some versions of lfs print a prefix before a key, as in lmm_stripe_count.
+# Some versions of lfs print keys with a prefix, as in lmm_stripe_count.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
-# A line of ``lfs getstripe`` that begins with one of these words is not the path of a file.
+# First words of the lines of ``lfs getstripe`` that are not the path of a file.
 _NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
 
 
@@ -33,7 +33,7 @@ def getstripe(*words: str) -> Command[Layout]:
 
 @understood(_GETSTRIPE)
 def read_layout(done: Completed) -> Layout:
-    """Parse the layout in the output of ``lfs getstripe``. Raises StrakesError if the output is not understood."""
+    """Parse the layout in the output of ``lfs getstripe``. Raises StrakesError for unknown output."""
     text = checked(done, "the layout cannot be read").splitlines()
     lines = [line for line in text if line.strip() and not line.endswith(" has no stripe info") and not _is_path(line)]
     return _layout_in(lines) if lines or not text else Layout()
@@ -130,7 +130,7 @@ def nearest_stripe(size: int) -> int:
 
 
 def options_of(wanted: Layout) -> list[str]:
-    """Return a layout as options of ``lfs setstripe``. Raises BadInputError if ``lfs`` cannot express it."""
+    """Return a layout as options of ``lfs setstripe``. Raises BadInputError if ``lfs`` has no options for it."""
     mirrors = dict.fromkeys(part.mirror for part in wanted.components)
     options = [] if mirrors else [*_options(wanted)]
     for mirror in mirrors:
@@ -229,8 +229,8 @@ _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 class DirStripe:
     """The stripes of a directory, or the default stripes of its new subdirectories.
 
-    ``count`` 0: not striped, only on the target ``offset``. In a default, -1 means all targets (``count``) or any
-    target (``offset``).
+    ``count`` 0: the directory is not striped, and is on the target ``offset``. In default stripes, a ``count`` of -1
+    means all targets, and an ``offset`` of -1 any target.
     """
 
     count: int
@@ -265,7 +265,7 @@ def read_default(done: Completed) -> DirStripe:
             raise not_understood(_GETDIRSTRIPE, line)
         values |= pairs
     if not values and not targets:
-        # For a path that is not a directory on Lustre, lfs prints nothing and reports no error.
+        # If the path is not a directory on Lustre, lfs prints nothing and reports no error.
         raise BadInputError("the placement is unknown", where=done.argv[-1], why="not a directory on Lustre")
     count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
     if not (count and offset and hash_type):
@@ -277,8 +277,8 @@ def read_default(done: Completed) -> DirStripe:
 def placement(own: DirStripe, default: DirStripe) -> Placement:
     """Return the placement of a directory from its own stripes and the default stripes of its subdirectories.
 
-    lfs does not report a manual choice. A directory on one target thus counts as "inherit" or, if Lustre chooses the
-    targets of its subdirectories, as "automatic".
+    lfs does not report that an administrator chose the target. A directory on one target counts as "automatic" if
+    Lustre chooses the targets of its subdirectories, and otherwise as "inherit".
     """
     if own.count > 1:
         striped_below = default.count > 1 or default.count == -1
@@ -292,7 +292,7 @@ _WHICH_TARGETS = "List the metadata targets: strakes target DIR"
 
 
 def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None) -> Command[None]:
-    """Return the command that makes a directory on ``targets``, or on ``count`` targets (-1: all). It needs root."""
+    """Return the command that makes a directory on ``targets``, or on ``count`` targets (-1: all). Only for root."""
     where = ("-i", ",".join(map(str, targets))) if targets else ("-c", str(count))
     return succeeding(("lfs", "mkdir", *where, path), "the directory was not made", _WHICH_TARGETS)
 

@@ -21,14 +21,14 @@ _SPACE = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\d+%\s+.*?\[(?:MDT|OST):\
 _SPACE_HEADING = re.compile(r"^UUID\s+(1K-blocks|Inodes)\b")
 _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
-# A number in ``lfs quota``: in brackets if a server did not answer, with an asterisk if it exceeds its limit.
+# A number in ``lfs quota``. Brackets mean that a server did not answer, an asterisk that the limit is exceeded.
 _QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
 # Flag at the end of a line of ``lfs df`` -> its meaning.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 
 
 class ClientName(NamedTuple):
-    """The name of a Lustre file system, and the id of one mount (``instance``), which parameter names contain."""
+    """The name of a Lustre file system, and the id of a mount (``instance``). Names of parameters contain both."""
 
     file_system: str
     instance: str
@@ -36,7 +36,7 @@ class ClientName(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetState:
-    """A target in ``lfs osts``. ``state``: INACTIVE if an administrator disabled it on this client, else ACTIVE."""
+    """A target in ``lfs osts``. ``state``: INACTIVE if an administrator disabled it for this client, else ACTIVE."""
 
     name: str
     kind: str
@@ -119,7 +119,7 @@ def df(path: str = "", *, inodes: bool = False) -> Command[LustreSpace]:
 
 
 def read_df(done: Completed) -> LustreSpace:
-    """Parse the space (bytes or inodes) of targets. Raises StrakesError if none answered or the output is truncated."""
+    """Parse the space (bytes or inodes) of targets. Raises StrakesError without targets or for truncated output."""
     found, missing = [], {}
     unit, summaries = 0, 0
     for line in filter(str.strip, done.stdout.splitlines()):
@@ -148,7 +148,7 @@ def quota(user: str, path: str) -> Command[Quota]:
     def read(done: Completed) -> Quota:
         lines = checked(done, "the quota is not known").splitlines()
         first = next((place for place, line in enumerate(lines, 1) if line.split()[:1] == ["Filesystem"]), len(lines))
-        # For KiB, then for files: used, soft limit, hard limit, grace time. lfs puts a long path on a separate line.
+        # Columns: used, soft limit, hard limit, grace time, in KiB and again for files. A long path has its own line.
         values = " ".join(lines[first : first + 2]).split()[-8:]
         numbers = [int(match[1]) if (match := _QUOTA.match(value)) else -1 for value in values]
         if len(numbers) < 8 or min(*numbers[:3], *numbers[4:7]) < 0:

@@ -1,4 +1,4 @@
-"""Parsers for parameters of Lustre clients and servers: counters, connection states and recoveries."""
+"""Parsers for parameters of Lustre: counters, states of connections, and recoveries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S++(?: \S++)*?)\s++(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
-# A line with a time. Older versions of Lustre print "usecs" instead of "nsecs", and no start_time.
+# A line with a time. Older versions of Lustre print "usecs" instead of "nsecs", and do not print start_time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
 # A Lustre address (NID), in quotes since Lustre 2.14.
 _ADDRESS = re.compile(r"[^\s\[\],\"@]+@[^\s\[\],\"]+")
@@ -43,7 +43,7 @@ MD_COUNTERS = {
     "readpage": "md.readdir",
 }
 LLITE_COUNTERS = {"readdir" if own == "readpage" else own: name for own, name in MD_COUNTERS.items()}
-# Lustre's counter -> common name, for clients. The counter "create" is unusable: it lacks regular files.
+# Lustre's counter -> common name, for clients. The counter "create" does not count regular files, so omit it.
 MDC_COUNTERS = {
     own: MD_COUNTERS[own.replace("_", "")]
     for own in ("close", "getattr", "setattr", "unlink", "link", "rename", "read_page")
@@ -51,7 +51,7 @@ MDC_COUNTERS = {
 
 
 class Counter(NamedTuple):
-    """A counter. ``total``, ``squares``: sum and sum of squares of the samples in ``unit``; None for unit "reqs"."""
+    """A counter. ``total``, ``squares``: sum, and sum of squares, of the samples in ``unit`` (None for "reqs")."""
 
     samples: int
     unit: str
@@ -116,12 +116,12 @@ def working_address(text: str) -> str:
 def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     """Parse the parameter ``recovery_status`` of a target. Raises NotUnderstoodError for an unknown form.
 
-    The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for other targets) or INACTIVE (never needed).
+    The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for other targets) or INACTIVE (no recovery yet).
     """
     told = {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
 
     def numbers(key: str) -> tuple[int | None, int | None]:
-        # A number of clients may have the form "3/4" (three of four).
+        # Lustre prints some numbers of clients as "3/4" (three of four).
         part, _, whole = told.get(key, "").partition("/")
         return int(part) if part else None, int(whole) if whole else None
 
@@ -130,7 +130,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     _, connected_of = numbers("connected_clients")
     evicted, _ = numbers("evicted_clients")
     if status == "COMPLETE" and completed is not None and known is not None:
-        # Lustre evicts the clients that do not complete a recovery.
+        # Lustre evicts clients that have not reconnected by the end of a recovery.
         evicted = known - completed
     return TargetRecovery(
         target,
@@ -147,17 +147,17 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
 # A working connection is FULL, or IDLE until the next request.
 FULL, IDLE = "FULL", "IDLE"
 WORKING_STATES = (FULL, IDLE)
-# States while no server answers. In all remaining states, a server is reconnecting this client.
+# States of a connection while no server answers. In all other states, a server answers this client.
 NEW, NEVER_CONNECTED = "NEW", "never connected"
 UNREACHED_STATES = (NEW, "CONNECTING", "DISCONN")
-# States that begin an interruption.
+# An interruption begins with one of these states.
 _LOST = ("DISCONN", "EVICTED")
 # Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN in lustre_import.h, measured on 2.17.57).
 _REMEMBERED = 16
-# Seconds within which an idle or new connection becomes FULL. The kernel retries more often.
+# An idle or new connection becomes FULL within this number of seconds, or its server does not answer.
 _CONNECTING_S = 6.0
 _CONNECTING = (NEW, "CONNECTING")
-# Seconds within which a running machine refuses a connection. A dead machine causes a time-out of 5 s or more.
+# A running machine refuses a connection within these seconds. A dead machine causes a time-out of 5 s or more.
 _REFUSED_WITHIN_S = 2
 # Maximum number of remembered state changes per connection, of about 100 bytes each.
 _MOST_CHANGES = 1000
@@ -173,7 +173,7 @@ class StateChange:
 
 @dataclass(frozen=True)
 class States:
-    """The present state of a connection, and its past state changes, the oldest first.
+    """The present state of a connection, and its past state changes, oldest first.
 
     ``deactivated``: an administrator has deactivated the target.
     """
@@ -204,7 +204,7 @@ class States:
         return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
 
     def lost(self, now_unix_s: float) -> bool:
-        """Return whether the target has lost its server. Deactivated targets and new connection attempts do not count.
+        """Return whether the client has lost the target. A deactivated target or a new connection attempt is no loss.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
@@ -229,7 +229,7 @@ class States:
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
-        """Return the interruptions of a target. For a deactivated target, unfinished ones are omitted."""
+        """Return the interruptions of a target. If the target is deactivated, omit unfinished interruptions."""
         lost = interruptions(target, self.changes)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
@@ -270,7 +270,7 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
     changes = tuple(changes)
     lost = []
     for number, episode in enumerate(_episodes(changes)):
-        # A new or idle connection passes NEW or CONNECTING before FULL, without an interruption.
+        # A new or idle connection goes through NEW or CONNECTING before FULL. This is no interruption.
         before = [change.state for change in episode if change.state not in WORKING_STATES]
         idle = not before or (len(before) == 1 and before[0] in _CONNECTING)
         or_earlier = number == 0 and len(changes) >= _REMEMBERED and not idle
@@ -307,7 +307,7 @@ def _is_lost(episode: Iterable[StateChange]) -> bool:
 
 
 def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
-    """Append the kernel's present history of state changes to the earlier state changes.
+    """Merge the kernel's present history of state changes into the earlier state changes.
 
     >>> first, second, third = StateChange(1, "FULL"), StateChange(5, "DISCONN"), StateChange(9, "FULL")
     >>> continued((first, second), (second, third)) == (first, second, third)

@@ -1,4 +1,4 @@
-"""Servers of a Lustre file system: their targets, health and counters, and the description of the file system."""
+"""Servers of a Lustre file system: targets, health and counters, and the description of the file system."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ACTIVE = "active"
 # Host name for targets on this node, which Lustre shows with the address 0@lo.
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
-# Lustre shows this text instead of an address before the first connection to a target.
+# Before the first connection to a target, Lustre shows this text instead of an address.
 _NO_ADDRESS = "<none>"
 NOTHING = Params({})
 # Address of the first management server in the source of a mount, such as fd00::1@tcp in fd00::1@tcp:fd00::2@tcp:/name.
@@ -84,7 +84,7 @@ def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str
     if params.cut_off:
         answers.notes.append(f"{shlex.join(asked.argv)}: {params.why or 'it failed and said nothing'}")
     values = of_mount(params.values, file_system, ask_instance)
-    # Lustre shows a server on this node by an address of the node. Only root may list these addresses.
+    # Lustre may show a server on this node by an address of the node. Only root may list these addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     known = {parameter: "" if value == _NO_ADDRESS else value for parameter, value in values.items()}
     return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in known.items()}
@@ -119,7 +119,7 @@ def state_query(file_system: str) -> Command[Params]:
 
 
 def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
-    """Return target -> states of its connection. This reads only from the kernel, so it never blocks."""
+    """Return target -> states of its connection. The kernel supplies them, so the call never blocks."""
     params = answers.get(state_query(file_system), NOTHING)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
@@ -162,7 +162,7 @@ _WELL = "healthy"
 def ask_health(
     answers: Answers, ways: Mapping[str, Runner], file_system: str
 ) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
-    """Return the recoveries of targets, and a sentence for each problem of a server or of this client.
+    """Query the health of servers. Return the recoveries of targets, and a sentence for each problem.
 
     ``ways``: host -> function that runs commands there. ``answers`` collects errors.
     """
@@ -207,7 +207,7 @@ _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
 
 
 def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Observation, dict[str, str]]:
-    """Return the counters of the mount and of each target, and host -> reason for each server that cannot be read.
+    """Return the counters of the mount and of each target, and host -> error for each server that cannot be read.
 
     A target without readable counters has an empty entry.
     """
@@ -222,7 +222,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> tuple[Obs
 
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
-    """Return this client's counters. Only root can read them, because lctl truncates the output for other users."""
+    """Return this client's counters, or {} for users other than root, for whom lctl truncates the output."""
     names = ("llite.{}.stats", "mdc.{}.stats", "mdc.{}.md_stats", "osc.{}.stats")
     params = answers.get(get_param(*(own.format(f"*-{name.instance}") for own in names)), NOTHING)
     stats = {} if params.cut_off else {parameter: _parsed(text) for parameter, text in params.values.items()}
@@ -236,7 +236,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
         if own is None:
             continue
         if kind == "llite":
-            # Lustre's llite counts system calls, including calls that the client's cache answered.
+            # Lustre's client (llite) counts system calls, including calls that its cache served.
             seen[target] = own.named(parameters.LLITE_COUNTERS, CLIENT) | own.data(CLIENT) | _since(CLIENT, own)
         elif kind == "osc":
             seen[target] = own.data(CLIENT) | _since(CLIENT, own)
@@ -248,7 +248,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 
 def server_counters(ways: Mapping[str, Runner], file_system: str) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Return target -> counters, and host -> reason for each server whose counters cannot be read."""
+    """Return target -> counters, and host -> error for each server whose counters cannot be read."""
     seen: dict[str, dict[str, float]] = {}
     unread = {}
     for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
@@ -277,7 +277,7 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     for parameter, text in mine.items():
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
-                # The start time of the last recovery changes when a Lustre server restarts.
+                # The start time of the last recovery identifies the server process, because every restart changes it.
                 counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
     return seen
 
@@ -310,7 +310,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
     recoveries, _ = ask_health(answers, ways, name.file_system)
     if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
-        # Other clients reach this node by its first address, not by the loopback address.
+        # For other clients, replace the loopback address by the first address of this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = answers.get(lfs.df(path), _NO_SPACE)
     complaints = {target.name: target.state for target in space.targets if target.state}
@@ -341,7 +341,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         ),
         metadata_targets=tuple(StorageTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
-        # If only root may list this client's addresses, the servers' addresses show the network.
+        # The servers' addresses also show the network if only root may list this client's addresses.
         network=answers.get(LIST_NIDS, ())
         or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address)),
         client=_client(answers, mount, name),

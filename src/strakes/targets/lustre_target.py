@@ -60,11 +60,11 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# Maximum seconds between the first and the last target that a client reports lost after the death of a machine.
+# After the death of a machine, a client reports the loss of all its targets within this number of seconds.
 _FOLLOW_S = 5.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
-# Seconds within which a client detects a dead server on all connections to this server.
+# A client detects a dead server on all connections to this server within this number of seconds.
 NOTICE_S = 16.0
 
 
@@ -81,7 +81,7 @@ class LustreTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        # A server's own devices also have the type lustre. Only the source of a client's mount contains ":/".
+        # Mounted devices of a server also have the type lustre. Only the source of a client's mount contains ":/".
         return ":/" in mount.source
 
     def _sizes(self) -> calls.Sizes:
@@ -251,7 +251,7 @@ class LustreTarget(Target):
             try:
                 command.ask(self.run)
             except CommandTimeout as error:
-                # lctl reads only from the kernel; lfs getname may wait for a dead server.
+                # Use lctl, which reads only from the kernel. lfs getname may wait for a dead server.
                 lost = () if command is VERSION else self._silent_targets()
                 if lost:
                     dead = calls.UnansweredError(error.what, where=error.where, why=error.why, remedy=error.remedy)
@@ -316,8 +316,8 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
 class Connections:
     """The connections of a Lustre mount, with state changes and servers that the kernel no longer reports.
 
-    After a loss, the kernel reports the server that it tries next. The lost server is the last connected one or, if
-    that is unknown, any configured one. A server that has another FULL connection NOTICE_S seconds later is alive.
+    After a loss, the kernel reports the server that it tries next. The lost server is the last connected server or, if
+    that is unknown, any configured one. A server with another connection that is FULL NOTICE_S seconds later is alive.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:
@@ -328,7 +328,7 @@ class Connections:
         self._possible: dict[str, tuple[str, ...]] = {}
 
     def states(self, answers: Answers) -> dict[str, States]:
-        """Return Lustre target -> states of its connection, including changes that the kernel has forgotten."""
+        """Return target -> states of its connection, including past changes that the kernel no longer lists."""
         known = states(answers, self._file_system, self._ask_instance)
         for name, of in known.items():
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
@@ -345,7 +345,7 @@ class Connections:
         now_s = time.time()
         connected = {self._last[name]: name for name, of in known.items() if of.current == FULL and name in self._last}
         lost = {name: self._lost(name, of, connected, now_s) for name, of in known.items() if of.lost(now_s)}
-        # An idle connection does not notice the loss of its server.
+        # An idle connection does not notice the loss of its server, so other connections to this server decide.
         dead = {server.host for server in lost.values() if not server.refuses and not server.answers} - {*connected}
         return lost | {
             name: LostServer(self._last[name], f"{IDLE}, and its server is dead")
@@ -364,7 +364,7 @@ class Connections:
         return LostServer(" or ".join(silent), state, of.refused(now_s), of.current not in UNREACHED_STATES)
 
     def why_unread(self, answers: Answers) -> str:
-        """Return why this user cannot read connection states that should be readable, or ""."""
+        """Return why connection states cannot be read although this user should be able to, or ""."""
         params = answers.get(state_query(self._file_system), NOTHING)
         if params.cut_off and (self._read or os.geteuid() == 0):
             return params.why or "lctl get_param fails"

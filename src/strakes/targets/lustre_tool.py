@@ -34,7 +34,7 @@ _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "Check the servers (lfs check servers, lctl get_param *.*.import), and try again when they answer."
 _NEWER = "Use a newer version of Lustre: this version does not support the request."
-# Error message -> class of the error, and remedy (None: the one that the caller gives).
+# Error message -> class of the exception, and remedy (None: the caller's remedy).
 _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
     ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
     ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
@@ -73,7 +73,7 @@ def explanation(done: Completed) -> str:
 
 
 def refusal(done: Completed, what: str, remedy: str = "") -> StrakesError:
-    """Return the error for a failed ``lfs`` or ``lctl``. ``remedy``: advice for an invalid value."""
+    """Return the exception for a failed ``lfs`` or ``lctl``. ``remedy``: advice for an invalid value."""
     where, why = shlex.join(done.argv), explanation(done)
     if done.status < 0:
         why = f"the command was ended by {signal.Signals(-done.status).name}"
@@ -102,7 +102,7 @@ _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
-    """Return a command whose output is ignored. If it fails, the error has the message ``what``."""
+    """Return a command whose output is ignored. If the command fails, ``what`` is the message of the exception."""
 
     def read(done: Completed) -> None:
         checked(done, what, remedy)
@@ -137,7 +137,7 @@ def read_params(done: Completed) -> Params:
         name, equals, _ = line.partition("=")
         return bool(equals) and any(fnmatchcase(name, pattern) for pattern in patterns)
 
-    # Collapse white space, because the time of parsers is quadratic in its length.
+    # Collapse white space, because the run time of the parsers grows with the square of its length.
     lines, errors = _MUCH_SPACE.sub(" ", done.stdout).splitlines(), done.stderr.splitlines()
     missing = [match for line in errors if (match := _MISSING.match(line))]
     names = tuple(match[1].replace("/", ".") for match in missing)
@@ -168,12 +168,12 @@ def set_param(name: str, value: str) -> Command[None]:
     return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
-# Seconds after a time-out during which new Answers objects do not start the tool that hung.
+# After a time-out, new Answers objects do not start the tool that hung for this number of seconds.
 _REST_S = 5.0
 
 
 class Answers:
-    """Runs commands and collects their errors in ``notes``. A tool that hung is not started again.
+    """Runner of commands that collects their errors in ``notes``. It does not start a tool again that hung.
 
     ``hung``: tool -> (monotonic time, error). Objects with the same ``hung`` wait ``_REST_S`` seconds before a retry.
     """
@@ -188,7 +188,7 @@ class Answers:
         self._silent = {tool: error for tool, (since_s, error) in self._hung.items() if now_s - since_s < _REST_S}
 
     def get(self, command: Command[T], otherwise: T) -> T:
-        """Return the result of a command. After an error, note the error and return ``otherwise``."""
+        """Return the result of a command. If it fails, add the error to ``notes`` and return ``otherwise``."""
         tool = command.argv[0]
         if tool in self._silent:
             self.note(self._silent[tool])

@@ -1,4 +1,4 @@
-"""The marker: a file which shows that strakes made a directory, and which process uses the directory."""
+"""The marker file of a workspace. It shows that strakes made the directory, and which process uses it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from strakes.targets.mountinfo import no_proc
 MARKER_NAME = child.MARKER_NAME
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
-# Prefix of the run ids of ``strakes watch``, which may work beside a measurement.
+# Prefix of the run ids of ``strakes watch``, which may use a directory during a measurement.
 WATCH_RUN = "watch-"
 # Seconds after which a heartbeat counts as old.
 STALE_S = 60.0
-# Seconds to wait for a new heartbeat if the last one is old. The clocks of two hosts may differ.
+# If the last heartbeat is old, wait for a new one for this number of seconds, because the hosts' clocks may differ.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -83,7 +83,7 @@ class Marker:
         return (self.host, self.boot, self.pid_namespace) == (os.uname().nodename, boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
-        """Return whether the process is alive. A process that is invisible here needs a heartbeat in the last 60 s."""
+        """Return whether the process is alive. A process on another node needs a heartbeat in the last 60 s."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
         if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
@@ -93,16 +93,16 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """The reason why a directory is not a workspace. ``unfinished``: strakes may have died while making it."""
+    """The reason why a directory is not a workspace. ``unfinished``: strakes may have died during its creation."""
 
     why: str
     unfinished: bool = False
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
-    """Return for each open directory whether a process uses it. ``places``: (directory, name, marker).
+    """Return, for each open directory, whether a process uses the directory. ``places``: (directory, name, marker).
 
-    If a marker is missing, or is old and of another host, this waits ``WATCH_S`` seconds for a new heartbeat.
+    Waits ``WATCH_S`` seconds for a new heartbeat if a marker is missing, or if another host wrote an old marker.
     """
     live = [isinstance(marker, Marker) and marker.seems_live() for _, _, marker in places]
     unseen = [not (isinstance(marker, Marker) and marker.is_ours) for _, _, marker in places]
@@ -125,7 +125,7 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
     if not _trusted(owner):
         return NoMarker(f"it belongs to user {name_of_user(owner)}")
     try:
-        # O_NONBLOCK: a named pipe must not block. O_NOFOLLOW: refuse a symbolic link.
+        # Another user may have made the file: do not block on a named pipe, and do not follow a symbolic link.
         descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except FileNotFoundError:
         return NoMarker("it has no marker", unfinished=True)
@@ -184,7 +184,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Return the ids of this process's pid and time namespaces, on which its process id and start time depend."""
+    """Return the ids of this process's pid and time namespaces, in which its process id and start time are valid."""
     names = [os.readlink("/proc/self/ns/pid")]
     with suppress(FileNotFoundError):  # Kernels before Linux 5.6 have no time namespaces.
         names.append(os.readlink("/proc/self/ns/time"))

@@ -22,13 +22,13 @@ _REMOTE = frozenset({
 _REMOTE_FUSE = frozenset(
     {"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"}
 )
-# Types whose clients number inodes themselves. Of other FUSE types nothing is known.
+# File system types whose clients choose inode numbers. Other FUSE types may do so, too.
 _OWN_INODES = frozenset({"cifs", "davfs", "smb3", "smbfs"})
 _FUSE_WITH_INODES = frozenset({"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "saunafs"})
 # Source of a network mount: "server:/export", "server:9421", "//server/share" or "mfs#server".
 _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 
-# Name of the mounted network namespace of a lab, beside the mount point of the lab.
+# Name of the file on which the network namespace of a lab is mounted, next to the lab's mount point.
 LAB_NETWORK = "network"
 
 
@@ -53,7 +53,7 @@ class Mount:
 
     @property
     def of_another_user(self) -> bool:
-        """Whether another user mounted it by FUSE. That user has chosen its source, and its type after "fuse."."""
+        """Whether another user mounted this by FUSE. That user chose the source, and the type after "fuse."."""
         users = [match[1] for option in self.all_options if (match := re.fullmatch(r"user_id=(\d+)", option))]
         return self.file_system.startswith("fuse") and any(int(user) not in (0, os.geteuid()) for user in users)
 
@@ -79,7 +79,7 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
 
 
 def _parse_line(line: str) -> Mount:
-    # A variable number of optional fields precedes the separator "-".
+    # The number of optional fields before the separator "-" varies.
     fields = line.split(" ")
     dash = fields.index("-", 6)
     major, minor = fields[2].split(":")
@@ -130,7 +130,7 @@ def mounts_of(process: str) -> tuple[Mount, ...]:
 
 
 def no_proc() -> EnvironmentLacksError:
-    """Return the error for a missing /proc."""
+    """Return the exception for a missing /proc."""
     return EnvironmentLacksError(
         "/proc is not mounted",
         why="strakes needs the lists of mounts and processes in /proc",

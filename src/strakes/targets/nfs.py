@@ -16,7 +16,7 @@ _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "syn
 # Seconds since the client's NFS lease expired, or 0 for a valid lease.
 _LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
-# Transport -> position of the number of connections in a line "xprt:", counted from the transport's name.
+# Transport -> position of the number of connections in a line "xprt:", counted from the name of the transport.
 _CONNECTIONS = {"tcp": 2, "rdma": 2, "local": 1}
 
 
@@ -61,7 +61,7 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:
             read_bytes, written_bytes = float(words[5]), float(words[6])
-        # The line of an operation begins with the numbers of operations, transmissions and time-outs.
+        # The first three numbers of an operation's line: operations, transmissions and time-outs.
         elif match := _OPERATION.match(line):
             numbers = [float(number) for number in match[2].split()]
             operations[match[1]] = numbers[0]

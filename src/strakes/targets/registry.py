@@ -13,8 +13,8 @@ from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target
 
-# File system type (pattern) -> module and class. LocalTarget handles all other mounts. It also handles FUSE mounts of
-# other users, because their server names cannot be trusted.
+# File system type (pattern) -> module and class. LocalTarget handles all other mounts, and FUSE mounts of other users,
+# whose server names cannot be trusted.
 TARGETS = {
     r"lustre": ("lustre_target", "LustreTarget"),
     r"ceph|fuse\.ceph(-fuse)?": ("ceph_target", "CephTarget"),
@@ -37,7 +37,7 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
 
 
 def detect_unanswering(path: Path, servers: Servers | None = None) -> Target:
-    """Return the Target of a directory whose file system does not answer, without accessing the directory."""
+    """Return the Target of a directory without access to the directory, because its file system does not answer."""
     absolute = Path(os.path.abspath(path))
     return target_of_mount(absolute, mount_of(absolute), servers)
 

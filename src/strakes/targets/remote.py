@@ -1,4 +1,4 @@
-"""Base class for network file systems that strakes cannot configure, and the common names of their counters."""
+"""Base class of network file systems that strakes cannot configure, and common names of their counters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.targets.description import Description, Limit
 from strakes.targets.mountinfo import LAB_NETWORK, read_mounts
 from strakes.targets.target import Target, said
 
-# Common name of a counter -> the operations of FUSE, NFS, Ceph and GlusterFS that it counts.
+# Common name of a counter -> names of the operations that it counts in FUSE, NFS, Ceph and GlusterFS.
 _OPERATIONS = {
     "md.create": ("create", "mknod", "symlink"),
     "md.open": ("open", "open_noattr"),

@@ -1,7 +1,7 @@
 """Remove a directory tree without following symbolic links or entering other mounts.
 
-Only one directory is open at a time, whatever the depth of the tree. After the return through "..", the removal checks
-that it is in the parent directory. A child process imports this module.
+Only one directory is open at a time, even in a deep tree. After a return through "..", the removal checks that this is
+the parent directory. A child process imports this module.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-# The removal stops after this number of entries that cannot be removed. The list of them grows in proportion.
+# The removal stops if this number of entries cannot be removed. Their list grows in proportion.
 _MOST_NAMED = 100
-# The removal stops after this number of passes without progress, because a server may list removed names again. The
-# time until then is proportional.
+# The removal stops after this number of passes without progress, because a server may list removed names again. Run
+# time grows in proportion.
 _MOST_IDLE_PASSES = 3
-# Maximum number of listed names that do not exist. A faulty server may list names without end.
-# On tmpfs, a million take seconds.
+# Maximum number of listed names that do not exist, because a faulty server may list names without end. On tmpfs, a
+# million names take seconds.
 _MOST_VANISHED = 1_000_000
 # Maximum number of names of subdirectories in memory, about 100 bytes each. Deeper levels have a smaller share.
 _MOST_INNER = 100_000
-# Maximum depth of directories, which a faulty server may nest without end. Plans have 17 levels. On tmpfs, this
-# number takes 1 s, and double the number 3 s.
+# Maximum depth of directories, because a faulty server may nest them without end. Plans have 17 levels. On tmpfs, this
+# depth takes 1 s, and double the depth 3 s.
 _MOST_LEVELS = 10_000
-# Maximum number of names that a search reads. They take about 10 seconds; double the number takes 20 seconds.
+# Maximum number of names that a search reads. They take about 10 seconds, and twice as many take 20 seconds.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -42,7 +42,7 @@ _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
 _KEPT = "it is listed again after its removal: its server keeps it, or a process makes it"
 UNANSWERED = "the file system does not answer"
-# A server is assumed to block the child process after this number of seconds without processor time.
+# Seconds without any processor time after which the child process counts as blocked by a server.
 _STUCK_S = 20.0
 _TICK_S = 0.02
 _REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(*sys.argv[2:])"
@@ -64,7 +64,7 @@ class _OpenDirectory:
 
 
 class _TooMuchLeftError(Exception):
-    """Ends a removal, because too many entries cannot be removed or the tree was moved."""
+    """End of a removal: too many entries cannot be removed, or the tree was moved."""
 
 
 def enter(parent: int, name: str) -> int:
@@ -84,7 +84,7 @@ def enter(parent: int, name: str) -> int:
 def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
     """Remove a directory tree, and return the entries that remain.
 
-    A missing directory is no error. If ``name`` is not a directory, it remains.
+    A missing directory is no error. An entry ``name`` that is not a directory is not removed.
     """
     path = path or name
     try:
@@ -282,7 +282,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             break
         if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
             return left
-        # An engine stops making files within a second after the death of its run.
+        # The engine of a killed run stops making files within a second.
         time.sleep(pause_s)
     if kept := _kept(directory, MARKER_NAME.__ne__):
         return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)
@@ -307,7 +307,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
 
 
 def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
-    """Remove a tree in the open directory ``parent``, or the open workspace ``directory``, in a child process.
+    """In a child process, remove a tree in the open directory ``parent``, or the open workspace ``directory``.
 
     Return the entries that remain, or ``path`` if the file system does not answer. Ctrl-C does not stop the removal.
     """
@@ -323,7 +323,7 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             [*words, str(parent), name, path, str(directory)],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            # The child may outlive strakes. With an open standard error, a shell might wait for the child.
+            # The child may outlive strakes. A shell might then wait until the child closes standard error.
             stderr=subprocess.DEVNULL,
             pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
             start_new_session=True,
@@ -361,7 +361,7 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
         now = []
         with suppress(OSError):
             stat, status = ((proc / name).read_text(errors="replace") for name in ("stat", "status"))
-            # Signs of progress: processor time (user, system) and voluntary context switches.
+            # Growth of these numbers means progress: processor time (user, system) and voluntary context switches.
             now = [*stat.rpartition(")")[2].split()[11:13], *status.partition("\nvoluntary")[2].split()[:2]]
         if now != progress:
             progress, since = now, time.monotonic()

@@ -1,4 +1,4 @@
-"""Interface of a file system. A new file system needs a module with a subclass of Target, listed in ``registry.py``."""
+"""Interface of a file system. A new one needs a module with a subclass of Target, listed in ``registry.py``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from strakes.targets.description import (
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
 
-# Sizes in bytes to try for O_DIRECT, which needs multiples of the device's block size, or of a larger unit.
+# Sizes of a direct write to try, in bytes. O_DIRECT needs multiples of the device's block size or of a larger unit.
 _DIRECT_BYTES = ("4096", "65536", "1048576")
 _PROBE = ".strakes-direct"
 
@@ -46,7 +46,7 @@ def said(error: StrakesError) -> str:
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """Facts about the file system of ``path``.
+    """Facts about the file system that contains ``path``.
 
     ``total_inodes`` is 0 on file systems without inodes. ``direct_io`` is None if O_DIRECT was not tried.
     """
@@ -70,7 +70,7 @@ class TargetFacts:
 
 @dataclass(frozen=True)
 class LostServer:
-    """A server that does not answer this client. ``host``: "" if unknown. ``state``: state of the connection, as text.
+    """A server that does not serve this client. ``host``: "" if unknown. ``state``: state of the connection, as text.
 
     ``refuses``: the host is up but refuses connections, as in a fail-over. ``answers``: the server answers, but its
     target is still in recovery.
@@ -93,7 +93,7 @@ class Target:
     """The file system of a directory.
 
     Only :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory` write, and only inside a workspace.
-    ``servers``: prefix for commands on servers. Without it, only this client is queried.
+    ``servers``: prefix of commands on servers. Without ``servers``, only this client is queried.
     """
 
     # Whether the file system moves new directories to other metadata servers, seconds after their creation.
@@ -191,15 +191,15 @@ class Target:
         return {}
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each problem of a server. Dead servers delay the result only for some seconds."""
+        """Return a sentence for each problem of a server. Dead servers delay the result by only some seconds."""
         return ()
 
     def named(self, error: calls.UnansweredError) -> calls.UnansweredError:
-        """Return the error with the problems of servers added, unless it already names servers."""
+        """Add the problems of servers to an exception, unless its message already names servers."""
         return error if error.names_servers else error.naming(self.trouble())
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return target -> server that does not answer now, or None if this is unknown. Never waits for a server."""
+        """Return target -> server that does not answer now (None: states unknown). Never waits for a server."""
         return None
 
     def interruptions(self) -> tuple[Interruption, ...]:
@@ -211,7 +211,7 @@ class Target:
         return ()
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the current or last recovery of each target whose server can be queried."""
+        """Return the current recovery, else the last recovery, of each target whose server can be queried."""
         return ()
 
     def limits(self) -> tuple[Limit, ...]:
@@ -266,7 +266,7 @@ def capture(mount: Mount) -> dict[str, Any]:
     memory, distribution = memory_sizes(), ""
     with suppress(OSError):
         distribution = platform.freedesktop_os_release().get("PRETTY_NAME", "")
-    # The name of the processor's field in /proc/cpuinfo depends on the architecture (x86, MIPS, ARM).
+    # The field of /proc/cpuinfo with the processor's name depends on the architecture (x86, MIPS, ARM).
     processors = kernel_text(Path("/proc/cpuinfo"))
     cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", processors, re.MULTILINE)
     return {

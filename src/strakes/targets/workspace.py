@@ -39,7 +39,7 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")
-# Owner of root's files on NFS with root_squash, as in exports(5). On a local file system, it is an ordinary user.
+# On NFS with root_squash, this user owns root's files (exports(5)). On local file systems, it is an ordinary user.
 _SQUASHED_UID = 65534
 # Seconds until the first heartbeat on a local file system.
 _FIRST_BEAT_S = 1.0
@@ -51,8 +51,8 @@ _HANGING_BEAT_S = 0.5
 class Heart:
     """A child process that writes the time into the marker file, until :meth:`stop` or the end of this process.
 
-    The child starts after a second or, if other hosts can see the file system (``at_once``), immediately. If it is
-    killed, another one starts.
+    The child starts after a second, or immediately (``at_once``) if other hosts can see the file system. If the child
+    is killed, another child starts.
     """
 
     def __init__(self, directory: int, descriptor: int, marker: Marker, *, at_once: bool) -> None:
@@ -136,7 +136,7 @@ class Workspace:
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        # find_directory() may hang if a server has died, so it is not called for a local mount.
+        # find_directory() hangs if a server has died, so the local call is used where possible.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
@@ -167,7 +167,7 @@ class Workspace:
         """Stop the heartbeat and remove the workspace. Return the entries that remain."""
         if self._closed:
             return ()
-        # On NFS, a file that is removed while open remains as .nfsXXXX, so close the marker first.
+        # Close the marker first. On NFS, a file that is removed while it is open remains as .nfsXXXX.
         if not self._heart.stop(_HANGING_BEAT_S if self._hangs else _LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), UNANSWERED),)
         self._closed = True
@@ -192,7 +192,7 @@ class Workspace:
             os.unlink(name, dir_fd=self._directory)
 
     def answers(self) -> bool:
-        """Return whether the file system answers a request to create a file. Errors are answers, time-outs are not."""
+        """Return whether the file system replies if asked to create a file. An error is a reply, a time-out is not."""
         try:
             with suppress(OSError):
                 calls.call("try", str(self.path / "answers"), MARKER_NAME)
@@ -231,9 +231,9 @@ class Workspace:
 
 
 def sweep(directory: Path, name: str) -> tuple[str, ...]:
-    """Remove a directory inside a workspace of this process. Return the paths that remain.
+    """Remove a directory inside a workspace of this process. Return the paths that were not removed.
 
-    This uses the open descriptor of the workspace, because another user may replace its path.
+    The removal uses the workspace's open descriptor, because another user may replace the directory at its path.
     """
     try:
         workspace = calls.open_held(directory)
@@ -276,10 +276,10 @@ def refuse_workspace(real: Path) -> None:
 
 
 def refuse_place_of_others(real: Path, directory: int, *, squashed: bool) -> None:
-    """Raise BadInputError for root if other users can rename the entries of a directory.
+    """Raise BadInputError if this process runs as root and other users can rename the entries of a directory.
 
-    They could give the name of a workspace to another directory, which root would then use or remove. ``squashed``:
-    whether a server may show files of root as those of user nobody.
+    They could replace a workspace by another directory, which root would then use or remove. ``squashed``: whether a
+    server may map root to user nobody.
     """
     status = os.fstat(directory)
     free = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
@@ -316,7 +316,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:
     """Raise BadInputError if the owner of the parent directory has replaced the new directory by another one.
 
-    It must have the owner and the mode of the new marker: servers change both (NFS: root_squash; FAT, SMB: modes).
+    The directory must have owner and mode of the new marker. Servers change both (NFS: root_squash; FAT, SMB: modes).
     """
     made, ours = os.fstat(directory), os.fstat(marker)
     if made.st_uid != ours.st_uid or made.st_mode & ~ours.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -180,7 +180,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     if finding.interval is None:
         return Row(published, "not decided", GRADES[finding.grade], "", finding.needs)
     low, high = finding.interval.low, finding.interval.high
-    # The stored interval has no estimate. The geometric mean of its ends is one.
+    # The stored interval lacks an estimate, so use the geometric mean of its ends.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
     here = here or (_YES if _YES in finding.statement else "leaning to no")
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""

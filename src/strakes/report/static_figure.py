@@ -33,7 +33,7 @@ _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "longdashdot": (0, (8, 3, 2, 3)),
 }
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "triangle-down": "v"}
-# Names of categories are horizontal up to this number of names, and of characters in all names together.
+# Limits for horizontal names of categories: number of names, and number of characters in all names.
 _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
@@ -70,7 +70,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
             from matplotlib import style
             from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
-        # In a checkout, strakes is not installed, so pip cannot install its extra.
+        # In a source checkout, strakes is not installed, so pip cannot install its optional packages.
         remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib (the extra strakes[figures])"
         raise EnvironmentLacksError("writing figures needs matplotlib", why=str(error), remedy=remedy) from error
     warned = {cell for warning in portrait.warnings for cell in warning.cells}

@@ -87,7 +87,7 @@ def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Li
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
     yield from _remarks(gettext("Not measured"), _not_measured(portrait), width)
-    # The first lines of the summary already name a file system in memory.
+    # The first lines of the summary already warn of a file system in memory.
     said = {*FIRST, *(MEMORY_CODES if any(notice.code == "memory-file-system" for notice in seen) else ())}
     later = [title_of_warning(notice.code) for notice in seen if notice.code not in said]
     yield from _remarks(gettext("Keep in mind"), later, width)

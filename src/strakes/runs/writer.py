@@ -121,7 +121,7 @@ def _lock(file: AppendFile, run: str) -> None:
             time.sleep(0.01)
             continue
         except OSError as error:
-            # Some network file systems have no locks.
+            # Work without a lock if the network file system has no locks.
             if error.errno not in _NO_LOCKS:
                 raise store_error(error, Path(run)) from error
         return

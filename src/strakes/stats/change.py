@@ -20,11 +20,11 @@ Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Grade = Literal["early", "confirmed"]
 
-# Number of values before the first test. From 60 values, the standard deviation of the noise is known to 15%.
+# Number of values before the first test. 60 values give the standard deviation of the noise to 15%.
 LEARN = 60
 # Minimum number of values after a change, for an early warning and for a confirmed change.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
-# Each of the last 64 values is tested as a change point. Tests of 32 values find 10% fewer changes (docs/watch.md).
+# Each of the last 64 values is tested as a change point. Testing only 32 finds 10% fewer changes (docs/watch.md).
 REACH = 64
 # Allowed number of false early warnings for each false confirmed change. A limit of 8 finds 1% more changes, but lowers
 # the precision of early warnings from 79% to 66% (bench/watch).
@@ -43,8 +43,8 @@ _DRIFT = 0.4
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 # Maximum autocorrelation of the simulated noise. A maximum of 0.985 doubles the variance of the noise.
 _LARGEST_AUTOCORRELATION = 0.97
-# Maximum expected number of false alarms in a simulated series. At 8, only 0.03% of the series have no alarm. The
-# Gumbel distribution is fitted to 200 series, so it does not describe rarer events.
+# Maximum expected number of false alarms in a simulated series. If 8 are expected, only 0.03% of the series have none.
+# The Gumbel distribution is fitted to 200 series, so it does not describe rarer events.
 _MOST_EXPECTED = 8.0
 # Mean of the standard Gumbel distribution (Gumbel 1958), and standard deviation assumed for a constant series.
 _EULER, _SMALLEST_SCALE = 0.5772, 1e-9

@@ -41,7 +41,7 @@ ALIKE_WITHIN = (1.05, 1.1)
 # Minimum posterior probability for the grade "alike". In simulated surveys, 1% to 3% of these answers are wrong.
 ALIKE_PROBABILITY = 0.97
 # Confidence of the intervals for the grade "alike". In simulated surveys, 49% of the questions get an answer, and 0.3%
-# of the answers are wrong. A confidence of 0.35 makes 0.8% wrong, and 0.85 answers only 41% (bench/truth).
+# of the answers are wrong. With 0.35, 0.8% are wrong. With 0.85, only 41% get an answer (bench/truth).
 ALIKE_CONFIDENCE = 0.7
 # Confidence of the intervals in reports. Intervals of 95% are 1.2 times as wide (normal theory).
 INTERVAL_CONFIDENCE = 0.9
@@ -60,7 +60,7 @@ def times_to_decide(low: float, high: float) -> float:
     (8.2, 1.5)
     """
     half, effect = math.log(high / low) / 2, abs(math.log(low * high)) / 2
-    # The width falls with the square root of time. A difference of 1.5 half-widths has a power of 80 % (Cohen, 1988).
+    # Intervals narrow with the square root of time. A difference of 1.5 half-widths has a power of 80 % (Cohen, 1988).
     return max(1.5, (1.5 * half / max(effect, math.log(GOOD_ENOUGH))) ** 2)
 
 

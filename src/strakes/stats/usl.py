@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Minimum number of different client counts. The law has three coefficients, so it fits any three rates. A survey
-# measures five client counts, so a minimum above five (or double this one) would always prevent the fit.
+# measures five client counts, so double this minimum would prevent every fit.
 FEWEST_LEVELS = 4
 # Number of bootstrap samples. Each end of a 90% interval has an error of 9% of a standard deviation.
 RESAMPLES = 500
 # Maximum relative residual for an extrapolation of the law. In 30 simulated systems, 80% of the intervals at 64 clients
-# contain the true rate if the law is fitted up to 32 clients. Double this value lowers 80% to 57%.
+# contain the true rate if the law is fitted up to 32 clients. Double this value lowers the share to 57%.
 _DESCRIBES = 0.05
 
 

@@ -18,13 +18,13 @@ from strakes.targets.description import (
 )
 from strakes.targets.target import Target
 
-# Maximum share of the elapsed time for reading counters.
+# Readings of counters may take at most this share of the elapsed time.
 _SHARE = 0.05
 # Maximum age in seconds of counters that are reused for the next trial.
 _FRESH_S = 0.25
 # Maximum age of counters that are slow to read, as a multiple of the time that one reading takes.
 _FRESH_SHARE = 0.5
-# File systems record the times of interruptions in whole seconds.
+# Error in seconds of recorded times, because file systems record interruptions in whole seconds.
 _WHOLE_SECONDS_S = 1.0
 # Ignore times of a server whose clock differs by this number of seconds. NTP keeps clocks within a second.
 _CLOCKS_DIFFER_S = 60.0

@@ -19,7 +19,7 @@ LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
 # Number of directories in a pool, as published (StorNext, 2011).
 SUBDIRECTORIES = 16
-# Published files per hour (StorNext, 2011): required, and reached before and after tuning.
+# Published files per hour (StorNext, 2011): the required rate, and the rates before and after tuning.
 NEEDED_PER_HOUR = 2_000_000
 BEFORE_PER_HOUR, AFTER_PER_HOUR = 500_000, 4_600_000
 HOUR_S = 3600.0

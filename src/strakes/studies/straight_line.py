@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Minimum number of values at each end. Three values give a variance with a standard error of 100%.
+# Minimum number of values at each end of the line. Three values give a variance with a standard error of 100%.
 FEWEST = 3
 
 

@@ -21,7 +21,7 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Phases of at least this length in seconds may write up to twice as long, to give a faster read phase enough data.
+# Phases of at least this length in seconds may write for twice as long, so that a faster read phase has enough data.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -208,7 +208,7 @@ class Study(ABC):
     visits_in_sequence = 0
     # Whether trials are fail-over drills, which need the explicit consent of the user.
     interrupts_service = False
-    # File system settings named on the command line. Measurements taken over from an earlier run may change no others.
+    # File system settings named on the command line. Plans of an earlier run (--like) may change no other settings.
     varied: Sequence[Mapping[str, str]] = ()
     alone = ""
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."

@@ -213,7 +213,8 @@ def _is_busy(facts: Mapping[str, Any]) -> bool:
 
 
 def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
-    # The client of a FUSE file system is a process. Its waiting time for a processor is not in the counters of ranks.
+    # On FUSE, the file system's client is a process that also waits for processors. The ranks' counters do not show
+    # that.
     if cell.is_side or not _is_busy(facts) or str(facts.get("file_system", "")).startswith("fuse"):
         return cell
     seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** cell.direction) for one in cell.observations]

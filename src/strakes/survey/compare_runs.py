@@ -22,7 +22,7 @@ from strakes.survey.compare_rule import Rule
 from strakes.survey.compare_work import ALIKE_TIMES, alike, amount_ratio, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Warn if the load average per processor before a run was higher. At a load of 2, each process gets 50 %.
+# Warn if the load average per processor before a run exceeded this number. At 2, each process gets 50 %.
 _OVERLOAD = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")

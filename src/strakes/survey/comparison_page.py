@@ -11,7 +11,7 @@ from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 from strakes.survey.comparison_text import cautions_of, order_cells, say_interval, say_overall, say_scope, say_verdict
 
-# The logarithmic axis ends between these ratios (the first one is 25 % faster). The axis cuts larger ratios.
+# The axis of ratios ends between 1.25 (25 % faster) and 10. Bars of larger ratios are cut.
 _LEAST_END_TIMES, _MOST_END_TIMES = 1.25, 10.0
 _STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
 

@@ -89,7 +89,7 @@ def judged(histories: Sequence[History], error: float = 0.05, since: datetime | 
     ``error``: maximum probability that at least one reported level shift is false, even for autocorrelated runs.
     """
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
-    share = error / max(series, 1)  # Bonferroni correction
+    share = error / max(series, 1)  # Bonferroni correction for all series
     return [
         replace(history, series=tuple(_judged(cell_series, share, since) for cell_series in history.series))
         for history in histories

@@ -32,7 +32,7 @@ from strakes.targets.description import Description, Striping
 
 # Maximum share of the free space that a plan may fill, even at the user's request.
 FREE_SHARE = 0.8
-# Default maximum of this share. On XFS, 1 MiB writes were four times slower if each plan filled 70 % of the free space.
+# Default maximum share of the free space for a plan. On XFS, 1 MiB writes were four times slower if plans filled 70 %.
 CHOSEN_SHARE = 0.25
 # Default maximum data of a plan as a share of the available memory.
 MEMORY_SHARE = 0.25
@@ -45,7 +45,7 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 _FAST = Pilot(1e9, 1e9, 1e5)
 # Assumed seconds of a trial outside its phases: the first to refuse a request, the second to propose a budget.
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial that takes more than this multiple of its planned time has fixed work. Other trials end at 3 times that time.
+# Above this multiple of its planned time, a trial must have fixed work. A time limit ends other trials at 3 times.
 _OUTSIZED_TIMES = 4.0
 # Share of the budget for trials with a time limit. Twice the share would leave no time for trials with fixed work.
 _SHARE_BESIDE_OUTSIZED = 0.5

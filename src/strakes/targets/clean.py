@@ -22,7 +22,7 @@ from strakes.targets.workspace import holds_nothing, refuse_place_of_others, ref
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + rf"(\d{{8}}-\d{{6}}-.+|{WATCH_RUN}[0-9a-f]{{8}})")
 
-_MOST_NAMES = 100_000  # Maximum number of names with our prefix in memory, about 1,000 bytes each.
+_MOST_NAMES = 100_000  # Maximum number of names of workspaces in memory, about 1,000 bytes each.
 
 
 @dataclass(frozen=True)

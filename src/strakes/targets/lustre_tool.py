@@ -168,7 +168,7 @@ def set_param(name: str, value: str) -> Command[None]:
     return succeeding(("lctl", "set_param", f"{name}={value}"), f"{name} was not set to {value}")
 
 
-# After a time-out, new Answers objects do not start the tool that hung for this number of seconds.
+# After a time-out, a tool that hung is not started again for this number of seconds.
 _REST_S = 5.0
 
 

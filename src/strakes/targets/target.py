@@ -98,7 +98,7 @@ class Target:
 
     # Whether the file system moves new directories to other metadata servers, seconds after their creation.
     moves_directories = False
-    # Remedy in error messages about missing permission.
+    # Remedy for errors about missing permission.
     permission = ""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:

@@ -136,7 +136,7 @@ class Workspace:
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        # find_directory() hangs if a server has died, so the local call is used where possible.
+        # find_directory() may hang if a server has died, so it is not called for a local mount.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:

@@ -1,4 +1,4 @@
-"""Compare measured values with the requirements on a file system: PASS, FAIL, UNKNOWN or a forecast."""
+"""Compare measured values with the requirements on a file system. Verdicts: PASS, FAIL, UNKNOWN or a forecast."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def judge(
 ) -> tuple[Answer, ...]:
     """Return a verdict on each requirement.
 
-    A rate is a PASS if the lower end of its interval reaches the requirement. It is a FAIL if the upper end is below
-    the requirement and more clients or ranks would not raise it. ``figures``: series of rates to extrapolate from.
-    ``command``: command that measures all required values.
+    A rate passes if the lower end of its interval reaches the requirement. It fails if the upper end does not, and more
+    clients or ranks would not raise the rate. ``figures``: series of rates to extrapolate from. ``command``: command
+    that measures all required values.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     capacity = from_record(_Capacity, facts)
@@ -83,7 +83,7 @@ class _Evidence:
 
 @dataclass(frozen=True)
 class _Capacity:
-    """Space and inodes as reported by statvfs. ``total_inodes``: 0 if the file system does not limit inodes."""
+    """Space and inodes as reported by statvfs(3). ``total_inodes``: 0 if the file system does not limit inodes."""
 
     total_bytes: int = 0
     total_inodes: int = 0

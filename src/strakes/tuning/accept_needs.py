@@ -14,7 +14,7 @@ from strakes.base.units import parse_bytes, parse_count, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
 
 Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s"]
-# Kind of requirement -> its keys in the TOML file besides kind, name and at_least. A "!" marks a required key.
+# Kind of requirement -> keys of its table in the TOML file, without kind, name and at_least. "!" marks required keys.
 _KEYS: Mapping[str, str] = {
     "files": "",
     "bytes": "",
@@ -34,7 +34,7 @@ _BANDWIDTH = ("read", "write")
 
 @dataclass(frozen=True)
 class Need:
-    """One requirement. ``at_least``: its amount in files, bytes, clients, B/s or operations per second."""
+    """One requirement. ``at_least``: minimum in files, bytes, clients, B/s or operations per second."""
 
     name: str
     kind: Kind

@@ -18,17 +18,17 @@ from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
 Operation = Literal["write", "read"]
-# How ranks share files. same: every rank reads the whole file. gathered: rank 0 does the I/O of all ranks.
+# How ranks share files. "same": every rank reads the whole file. "gathered": rank 0 does the I/O of all ranks.
 Files = Literal["per-process", "shared", "same", "gathered"]
 
-# Interfaces with collective and independent calls.
+# I/O interfaces that have collective calls as well as independent calls.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _TOLERATED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class AppPhase:
-    """One phase of I/O, which reads or writes one kind of data.
+    """One I/O phase of an application, which reads or writes one kind of data.
 
     ``data_bytes``: bytes of each rank. ``share``: share of all I/O time or of all data (None: unknown).
     """
@@ -43,13 +43,13 @@ class AppPhase:
 
     @property
     def usual_record(self) -> int:
-        """Bytes of a typical call (default: all data of a rank)."""
+        """Bytes of a typical call. By default, a call moves all data of a rank."""
         return self.record_bytes[0] if self.record_bytes else self.data_bytes
 
 
 @dataclass(frozen=True)
 class App:
-    """Description of an application's I/O. ``grouping``: maximum number of ranks whose data one rank writes."""
+    """Description of an application's I/O. ``grouping``: one rank can write the data of up to this many ranks."""
 
     title: str
     interface: Interface

@@ -1,4 +1,4 @@
-"""Choose settings for an application from measured ones, each with its reason, evidence and gain."""
+"""Choose settings for an application from measured settings. Each choice has a reason, evidence and a gain."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from strakes.tuning.advise_app import App, AppPhase, Operation
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# Maximum ratio of a file's size to the nearest measured file size for advice on stripe counts.
+# Advice on stripe counts needs a measured file size that differs from the file's size by at most this factor.
 _LIKE_TIMES = 8.0
-# Usual stripe size of publication S1. The striping study varies the stripe count at this size.
+# Stripe size at which the striping study, like its publication (S1), varies the stripe count.
 _USUAL_STRIPE_BYTES = 1 << 20
 
 
@@ -32,8 +32,8 @@ _USUAL_STRIPE_BYTES = 1 << 20
 class Choice:
     """One recommended setting for one I/O phase of an application.
 
-    ``gain``: interval of the ratio of the rates with the recommended and the present value (None: no proven gain).
-    ``surer``: command for a more certain answer.
+    ``gain``: interval of the rate with the recommended value divided by the rate with the present value (None: no
+    proven gain). ``surer``: command of a longer measurement, for a more certain answer.
     """
 
     phase: str
@@ -48,9 +48,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A setting that only a further measurement can recommend.
+    """A setting without a recommendation, because a measurement is missing.
 
-    ``needs``: the measurement. ``times``: budget of the measurement / budget of the analysed run (0: default budget).
+    ``needs``: the missing measurement. ``times``: its budget as a multiple of this run's budget (0: default budget).
     """
 
     phase: str
@@ -71,7 +71,7 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Recommendations for an application: settings, settings without data, and best stripe counts by file size."""
+    """Recommendations for an application: settings, missing measurements, and best stripe counts by file size."""
 
     choices: tuple[Choice, ...]
     unknowns: tuple[Unknown, ...]
@@ -83,7 +83,7 @@ class Chosen:
 
 
 def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
-    """Return advice for an application from the results of a run with the budget ``budget_s``. Pure function."""
+    """Return advice for an application from the results of a run. ``budget_s``: budget of the run. Pure function."""
     outcomes: list[Choice | Unknown] = []
     for phase in app.phases:
         outcomes += [_transfer(phase, results), _writers(app, phase, results)]
@@ -98,7 +98,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
     for place, unknown in enumerate(unknowns):
         budget = f" --budget {typed_seconds(unknown.times * budget_s, up=True)}" if unknown.times else ""
         unknowns[place] = replace(unknown, needs=unknown.needs.replace(" DIR", f" {directory}") + budget)
-    # Reads and writes of a file have the same layout.
+    # A file has the same layout for reads as for writes.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
@@ -269,7 +269,7 @@ def _more(answer: Answer, command: str) -> tuple[str, float]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return the best stripe count by measured file size, raised so that counts never decrease with the size."""
+    """Return the best stripe count for each measured file size, raised where it would decrease with the size."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
@@ -277,7 +277,7 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
         probe = AppPhase("", operation, "per-process", int(size))
         outcome = _level(results, probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
-            # A Lustre progressive layout leaves targets unused if a later component has fewer stripes.
+            # Stripe counts must not decrease. Otherwise, a progressive layout of Lustre would leave targets unused.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
             classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

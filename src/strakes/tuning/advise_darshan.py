@@ -22,10 +22,10 @@ from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
-# Darshan's modules with bytes and times. Darshan counts calls of MPI-IO a second time, as POSIX or DFS.
+# Darshan's modules for the lowest layer. They also count the calls that MPI-IO makes, as POSIX or DFS.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
 _COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
-# Darshan counts calls in classes of sizes. Each class is represented by its largest size in bytes.
+# Upper ends, in bytes, of the size classes in which Darshan counts calls.
 _CALL_CLASSES = {
     "0_100": 100,
     "100_1K": KIB,
@@ -40,11 +40,11 @@ _CALL_CLASSES = {
 }
 _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-# Rank number of a record with sums over all ranks, which Darshan writes for a file that all ranks share.
+# Rank number of records with sums over all ranks. Darshan writes such a record for a file that all ranks share.
 _ALL_RANKS = -1
 # Memory limit for reading. An intact log needs less than 1 GiB; a damaged log may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
-# Share of all data below which a phase is omitted from the description of the application.
+# The description of the application omits phases with less than this share of all data.
 _SMALL_SHARE = 0.02
 _MOST_READ_S = 300.0  # Time limit for reading a log in seconds. Reading a damaged log may never end.
 
@@ -53,8 +53,8 @@ _MOST_READ_S = 300.0  # Time limit for reading a log in seconds. Reading a damag
 class FileRecord:
     """Counters of one file in one Darshan module, such as POSIX. ``rank``: -1 for sums over all ranks.
 
-    ``read_calls``, ``write_calls``: largest size of a size class -> number of calls. ``time_s``: seconds in reads,
-    writes and metadata calls; if ``rank`` is -1, of the slowest rank.
+    ``read_calls``, ``write_calls``: upper end of a size class -> number of calls. ``time_s``: seconds in reads, writes
+    and metadata calls, of the slowest rank if ``rank`` is -1.
     """
 
     file: int
@@ -72,7 +72,7 @@ class LogFacts:
     """Facts from a Darshan log.
 
     ``modules``: Darshan modules (POSIX, ...) with records. ``records``: file records by module. ``partial``: modules
-    that ran out of memory for records.
+    with missing records, because they ran out of memory.
     """
 
     program: str
@@ -99,7 +99,7 @@ class LogFacts:
 
     @property
     def sieved(self) -> str:
-        """A sentence on data sieving, or "" if POSIX read and wrote about as much as the program."""
+        """A sentence on data sieving, or "" if MPI-IO moved about as many bytes as the program asked for."""
         asked, below = self.of("MPI-IO"), self.posix(of_mpiio=True)
         more = (
             sum(_bytes(one, kind) for one in below) - sum(_bytes(one, kind) for one in asked) for kind in _OPERATIONS
@@ -113,7 +113,7 @@ class LogFacts:
         )
 
     def posix(self, *, of_mpiio: bool) -> tuple[FileRecord, ...]:
-        """Return POSIX's records of files that MPI-IO also accessed (``of_mpiio``), or of all other files."""
+        """Return the POSIX records of files that MPI-IO also accessed (``of_mpiio``), or of all other files."""
         files = {record.file for record in self.of("MPI-IO")}
         return tuple(record for record in self.of("POSIX") if (record.file in files) == of_mpiio)
 
@@ -147,14 +147,14 @@ def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInp
 
 
 def read_log(path: Path) -> LogFacts:
-    """Return the facts in a log, read in a child process because PyDarshan's C library crashes on damaged logs.
+    """Return the facts in a log. A child process reads it, because PyDarshan's C library crashes on damaged logs.
 
     Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that PyDarshan cannot read.
     """
     if not path.is_file():
         remedy = "Give a file written by Darshan (NAME.darshan)."
         raise BadInputError("the Darshan log does not exist", where=str(path), remedy=remedy)
-    # BLAS reserves address space for each thread, and the child's address space is limited.
+    # Use few threads, because BLAS reserves address space for each one, and the child's address space is limited.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
@@ -267,7 +267,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     Raises BadInputError for a log without reads and writes.
     """
     interface = _interface(facts.modules)
-    # Below MPI-IO, Darshan's POSIX counters show the calls of aggregators, not of the application.
+    # If the application uses MPI-IO, Darshan's POSIX counters show the calls of aggregators, not its own calls.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
     other = facts.posix(of_mpiio=False) if by_library else ()
     records = (*facts.of("MPI-IO", "STDIO"), *other) if by_library else facts.of(*_SYSTEM_MODULES)

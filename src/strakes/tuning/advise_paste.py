@@ -1,4 +1,4 @@
-"""Ready-to-paste texts: layouts of Lustre and CephFS, MPI-IO hints, settings of HDF5, PnetCDF, ADIOS2 and jobs."""
+"""Texts to paste: layouts of Lustre and CephFS, MPI-IO hints, and settings of HDF5, PnetCDF, ADIOS2 and jobs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Paste:
 
 
 def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
-    """Return the texts for the chosen settings, as far as they apply to the application and the file system."""
+    """Return the texts for those chosen settings that apply to the application and the file system."""
     snippets: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
@@ -43,7 +43,7 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
 
 
 def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
-    """Return layouts for the measured file sizes: one progressive layout on Lustre, else one layout for each size."""
+    """Return layouts for the measured file sizes: a progressive layout on Lustre, else a layout for each size."""
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
         return (Paste(gettext("a layout with more stripes for larger files"), where, progressive(classes)),)
@@ -72,7 +72,7 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
     last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
-    # Lustre replaces a stripe size that does not divide the end of its component.
+    # A stripe size must divide the end of its component. Otherwise, Lustre replaces it.
     ends = [size_class.file_bytes // STRIPE_UNIT_BYTES * STRIPE_UNIT_BYTES for size_class in last]
     counts = [size_class.stripe_count for size_class in (*last, classes[-1])]
     parts = (
@@ -110,7 +110,7 @@ def _cray_hints(hints: Mapping[str, str]) -> str:
     >>> _cray_hints({"striping_factor": "4", "cb_nodes": "8"})
     'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
     """
-    # Omit hints with a colon (lists of nodes), because a colon separates hints.
+    # A colon separates hints, so omit hints that contain one, such as lists of nodes.
     pairs = (f"{name}={value}" for name, value in hints.items() if ":" not in value)
     return f'export MPICH_MPIIO_HINTS="*:{":".join(pairs)}"'
 
@@ -185,6 +185,6 @@ def _job(app: App, chosen: Chosen) -> Paste:
         if phase.operation == "write" and writers and app.grouping > 1:
             group = min(app.grouping, -(-app.ranks_per_node // writers))
             writing = -(-app.ranks_per_node // group)
-            name = for_terminal(phase.name)  # A line end would end the comment.
+            name = for_terminal(phase.name)  # A line break would end the comment.
             lines.append(f"# {name}: merge groups of {group} ranks, so that {writing} of a node write")
     return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))

@@ -22,9 +22,9 @@ _SHARED_DATA = "/usr/local/share:/usr/share"
 def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None = None) -> Run:
     """Return the stored run on which advice is based.
 
-    Return ``wanted`` (an id or a file) if not None, else the file $STRAKES_PORTRAIT. Else prefer the user's newest
-    survey or study for which ``answers`` is true, then the newest one, then a run that the site published. Raises
-    BadInputError if no run exists.
+    Order of preference: ``wanted`` (an id or a file), the file $STRAKES_PORTRAIT, the user's newest survey or study for
+    which ``answers`` is true, the newest survey or study, and a run that the site published. Raises BadInputError if no
+    run exists.
     """
     store = Store()
     if wanted is not None:

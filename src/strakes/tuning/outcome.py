@@ -1,4 +1,4 @@
-"""Derive the outcome of a search from its stored run: gain, effects of settings, and texts to paste. Pure functions."""
+"""Derive the outcome of a search for settings: gain, effects of settings, and texts to paste. Pure functions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WHAT: Mapping[str, What] = {
     offers.FILES: "files",
 }
 
-# If the best rate may exceed the present rate by more than this factor, the runs are too noisy to conclude.
+# If the best rate may be higher than the present rate by this factor, the runs are too noisy for a conclusion.
 _LOOSE_TIMES = 1.5
 
 
@@ -48,7 +48,7 @@ class TuningOutcome:
 
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
-        """Verdict of the search: "better" if the gain's interval is above 1, "unfinished" if final runs are missing."""
+        """Verdict of the search: "better" if the interval of the gain is above 1, "unfinished" without final runs."""
         confirmation, gain = self.search.confirmation, self.search.gain
         if confirmation is None or (confirmation.runs and gain is None):
             return "unfinished"
@@ -63,7 +63,7 @@ class TuningOutcome:
 
     @property
     def changes(self) -> Mapping[str, Setting]:
-        """Return the levels of the best setting that differ from the present setting."""
+        """Return factor -> value, for the values in which the best setting differs from the present setting."""
         space = self.search.space
         default, best = map(space.settings, (space.default, self.search.best))
         return {name: level for name, level in best.items() if level != default[name]}
@@ -75,7 +75,7 @@ class TuningOutcome:
 
     @cached_property
     def most_possible(self) -> float:
-        """Upper confidence limit of the best rate divided by the present rate."""
+        """Upper confidence limit of the ratio of the best rate to the present rate."""
         upper = (1 + self.search.rules.confidence) / 2
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0

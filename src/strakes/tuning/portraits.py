@@ -12,12 +12,12 @@ def build_portrait(run: Run) -> Portrait:
     with told_as_damage(run):
         if run.manifest["kind"] != "tune":
             return study_portrait(run)
-        # Only portraits of searches need numpy, which takes 0.2 s to load, so import here.
+        # Import here, because numpy takes 0.2 s to load, and only reports of searches need it.
         from strakes.tuning.tuned import tuned_portrait
 
         return tuned_portrait(run)
 
 
 def answers_anything(run: Run) -> bool:
-    """Return whether the run answers at least one question. Raises BadInputError for a damaged run."""
+    """Return whether the run recommends at least one setting. Raises BadInputError for a damaged run."""
     return any(answer.grade != "undecided" for answer in build_portrait(run).answers)

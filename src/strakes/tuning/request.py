@@ -37,7 +37,7 @@ class TuningRequest:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash of the options that must be equal to resume a search. Budget and seed may differ."""
+        """Return a hash of all options that must not change when a search is resumed. Budget and seed may change."""
         same = {
             "kind": KIND,
             "app": to_toml(self.app),

@@ -108,7 +108,7 @@ class _Session:
             self.writer.append_event(FactsFound(facts))
             self.writer.append_event(space_event(space, scale, (*why_not, *refused, *not_given)))
         elif (space.factors, space.points, scale) != (stored[0].factors, stored[0].points, stored[1]):
-            # Another user may have written the stored search, with other settings of the system or larger files.
+            # Another user may have written the stored search, so check its system settings and its file sizes.
             names = {named(factor.name) for factor in {*space.factors} ^ {*stored[0].factors}}
             names |= {"the size of trials"} if scale != stored[1] else set()
             raise BadInputError(
@@ -163,13 +163,13 @@ class _Session:
         self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)
 
 
-# Assumed number of trials in a search, and ratio of a trial's duration to the duration of its phases.
+# Assumed number of trials in a search, and assumed duration of a trial as a multiple of its phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _PROCESSOR_RANKS = 4  # Maximum number of ranks per processor in a trial.
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
-# Minimum number of calls per rank in a trial. With four, one call takes at most 25 % of the trial.
+# Minimum number of calls per rank in a trial, so that a single call takes at most 25 % of the trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 _PATIENCE_TIMES = 3.0  # Time limit of a phase, as a multiple of its planned duration.
@@ -178,9 +178,9 @@ _PATIENCE_TIMES = 3.0  # Time limit of a phase, as a multiple of its planned dur
 def look(
     app: App, site: Site, hello: Hello, launch: Launch, budget_s: float, known: TrialSize | None = None
 ) -> tuple[Abilities, TrialSize, Mapping[str, Any], tuple[str, ...]]:
-    """Probe the directory. Return what the system offers, the trial size, facts, and why interfaces do not work.
+    """Test the directory. Return the system's abilities, the trial size, facts, and reasons for unusable interfaces.
 
-    ``known``: trial size of a stored search. It is reduced if it is larger than a new search could choose.
+    ``known``: trial size of a stored search. It is reduced to the maximum of a new search.
     """
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None
@@ -204,7 +204,7 @@ def look(
     most = min(max(phase.data_bytes for phase in app.phases), room[0] // (2 * ranks))
     data = power_of_two_at_most(max(_LEAST_BYTES, min(rate * phase_s / ranks, most)))
     limit_s = _PATIENCE_TIMES * phase_s
-    if known is not None:  # Less space may be free now.
+    if known is not None:  # Since the search was stored, the free space may have become smaller.
         data = min(known.data_bytes, max(_LEAST_BYTES, 2 * most))
         limit_s = min(known.limit_s, _PATIENCE_TIMES * _LONGEST_PHASE_S)
     working, why_not = _interfaces(engine, workspace, hello, target)
@@ -236,9 +236,9 @@ def _interfaces(
 
 
 def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tuple[SearchSpace, tuple[str, ...]]:
-    """Return the search space without layouts that the file system refuses, and a text for each of these.
+    """Return the search space without layouts that the file system refuses, and a text for each refused layout.
 
-    Each layout is set once and read back. If the file system changed the layout, it counts as refused.
+    Each layout is set once and read back. A layout that the file system changed counts as refused.
     """
     names = [factor.name for factor in space.factors if factor.name in LAYOUT_FACTORS]
     if not names:

@@ -1,4 +1,4 @@
-"""Run a trial of a search with changed system settings (knobs), and read the stored records of a search."""
+"""Run a trial of a search with changed system settings (knobs), and read the stored trials of a search."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
 _NOT_SET = "not set"
-# Maximum number of combinations times trials. The model takes 8 bytes of memory for each pair and factor.
+# Maximum product of the numbers of combinations and of trials. Each pair takes 8 bytes of memory per factor.
 _MOST_PAIRS = 20_000_000
-_MOST_LEVELS = 1000  # The model has a square matrix of the levels of a factor: 8 MB for this number.
+_MOST_LEVELS = 1000  # Maximum number of levels of a factor. Memory grows with the square (8 MB).
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
-    """Return a factor of the search for each system setting (knob), and a text for each refused value.
+    """Return a search factor for each system setting (knob), and a text for each value that the system refused.
 
-    The levels of a factor are the values that take effect. Raises BadInputError for a knob that is unknown, that has no
-    value here, or that strakes does not change.
+    The levels of a factor are the accepted values. Raises BadInputError for a knob that is unknown, that has no value
+    on this system, or that strakes does not change.
     """
     factors: list[Factor] = []
     refused: list[str] = []
@@ -81,7 +81,7 @@ class Bench:
     site: Site
 
     def run(self, trial: Trial, number: int, block: int) -> Visit:
-        """Run a trial, return its record. Raises MeasurementError if the target fails, KeyboardInterrupt on cancel."""
+        """Run a trial, return its record. Raises MeasurementError if the target fails, KeyboardInterrupt at Ctrl-C."""
         settings, default = self.space.settings(trial.point), self.space.settings(self.space.default)
         purpose = "confirm" if trial.stage == "confirm" else "measure"
         planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
@@ -115,7 +115,7 @@ class Bench:
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
-    """Return the seconds per byte of each phase in the first trial of the default setting, or {} if unknown."""
+    """Return phase -> seconds per byte in the first trial of the default setting, or {} without such a trial."""
     default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
     return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
 
@@ -129,7 +129,7 @@ def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[Tria
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
-    """Return the event that records search space and trial size, for storage before the first trial."""
+    """Return the event that stores the search space and the trial size. It is stored before the first trial."""
     amounts = asdict(scale)
     per_node = amounts.pop("ranks_per_node")
     factors = tuple(asdict(factor) for factor in space.factors)

@@ -1,7 +1,7 @@
 """Effects of settings on the rate, estimated by the model of all runs before the final comparison.
 
 The total effect of a setting is E[Var(rate | all other settings)] / Var(rate) (Saltelli et al., Global Sensitivity
-Analysis, 2008, 4.5). Two levels are compared only in combinations that the constraints allow for both.
+Analysis, 2008, 4.5). Two levels are compared only with the other settings that the constraints allow for both.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array
 
-# Minimum share of the variance of rates that makes a setting important.
+# A setting is important if it explains at least this share of the variance of rates.
 MATTERS_SHARE = 0.05
 _DRAWS = 200  # Number of posterior samples: the standard error of a share is at most 3.5 %. Time grows in proportion.
 
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """Mean ratio of the rate with a level to the rate with the default level, all other settings being equal."""
+    """Mean ratio of the rate with a level to the rate with the default level, if all other settings are equal."""
 
     factor: str
     level: Setting
@@ -35,7 +35,7 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of all settings. ``parts``: factor -> its share of the variance, largest first."""
+    """Effects of all settings. ``parts``: factor -> share of the variance that it explains, largest first."""
 
     levels: tuple[LevelEffect, ...]
     parts: Mapping[str, float]

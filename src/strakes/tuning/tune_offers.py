@@ -1,4 +1,4 @@
-"""Derive the search space from an application and the abilities of the file system and the engine."""
+"""Derive the search space from the application and from the abilities of the file system and the engine."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _DIRECT_UNIT = 4 * KIB
 class Abilities:
     """What a system offers to a search.
 
-    ``ranks``: ranks of a trial on each node. ``data_bytes``: largest transfer to try. ``interfaces``: working ones.
-    ``layout``: present layout of new files (None: unknown, so layouts are not varied).
+    ``ranks``: ranks of a trial on each node. ``data_bytes``: largest transfer to try. ``interfaces``: usable I/O
+    interfaces. ``layout``: present layout of new files (None: unknown, so layouts are not varied).
     """
 
     ranks: int
@@ -57,7 +57,7 @@ def offers(app: App, able: Abilities) -> SearchSpace:
     moving = [phase for phase in app.phases if phase.files != "same"]
     if moving:
         factors += _files_and_writers(app, moving, able.ranks)
-        # With MPI-IO and libraries above it, users can only request O_DIRECT; the library chooses the rest.
+        # With MPI-IO and libraries above it, users can only request O_DIRECT. The library chooses everything else.
         suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
         names = tuple(name for name in suitable if name in able.interfaces)
         factors.append(Factor(INTERFACE, names, POSIX, ordered=False))

@@ -15,7 +15,7 @@ from strakes.targets.lustre_layouts import layout_from
 from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
-# Bytes per request of unmeasured writes, which create the files to read.
+# Bytes per request of writes that are not measured. They create the files for read phases.
 _MADE_WITH_BYTES = 1 << 20
 
 
@@ -78,10 +78,10 @@ def phase_name(phase: AppPhase) -> str:
 
 
 def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
-    """Return the rate of a trial in bytes per second, or None if a phase moved no data.
+    """Return the value of a trial: its rate in bytes per second, or None if a phase moved no data.
 
-    ``usual_s``: seconds per byte of each phase with the default setting. If given, the result is the rate relative to
-    the default, with phases weighted by their shares of the I/O time.
+    ``usual_s``: seconds per byte of each phase with the default setting. If given, return the rate relative to the
+    default setting, with each phase weighted by its share of the I/O time.
     """
     time_s = bytes_moved = 0.0
     shares = {phase.name: 1 / len(app.phases) if phase.share is None else phase.share for phase in app.phases}

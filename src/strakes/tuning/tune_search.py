@@ -1,11 +1,11 @@
 """Choose the settings to measure next, from the past trials of a search.
 
-Deterministic: the same past trials and seed give the same blocks of trials.
+The choice is deterministic: the same past trials and the same seed give the same blocks of trials.
 
-The stages share the budget. **Screen**: measure space-filling settings. **Explore**: measure blocks of settings with
-the highest joint expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize
+A search has four stages. **Screen**: measure space-filling settings. **Explore**: measure blocks of settings with the
+highest joint expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize
 optimization, 2010), estimated from posterior samples. **Race**: repeat the best settings in blocks and drop losers.
-**Confirm**: alternate the winner and the default in fresh runs, whose number is fixed in advance.
+**Confirm**: alternate the winner and the default in a number of new runs that is fixed in advance.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """Ends of stages as shares of the budget, trials per block, and maximum numbers of finalists and final runs."""
+    """Ends of the stages as shares of the budget, trials per block, and maximum numbers of finalists and final runs."""
 
     confidence: float = 0.9
     screen_until: float = 0.2
@@ -66,19 +66,19 @@ class Confirmation:
     runs: int
 
 
-# Weights of the space-filling design: how strongly it avoids repeated levels, and how much it depends on chance.
+# Weights of the space-filling design: for the avoidance of repeated levels, and for chance.
 _USED, _CHANCE = 0.5, 0.3
-# A setting is measured further while it is the best one in at least this share of posterior samples.
+# A setting is repeated while it is the best one in at least this share of the posterior samples.
 _STAYS_SHARE = 0.02
-MOST_TRIALS = 1000  # The final comparison begins after this number of trials. A fit of twice the number takes 20 s.
-# Maximum number of settings in a posterior sample. Twice the number takes eight times as long.
+MOST_TRIALS = 1000  # The final comparison begins after this number of trials. A fit to twice as many takes 20 s.
+# Maximum number of settings in a posterior sample. Twice as many take eight times as long.
 _MOST_DRAWN = 700
 _DRAWS = 400  # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
 
 
 @dataclass
 class Search:
-    """State of a search for the best setting. ``told``: results of all trials in order of time."""
+    """State of a search for the best setting. ``told``: results of all trials in chronological order."""
 
     space: SearchSpace
     seed: int
@@ -128,7 +128,7 @@ class Search:
 
     @property
     def best(self) -> Point:
-        """Return the best setting: the confirmed one, else the one with the best posterior mean, else the default."""
+        """Return the confirmed setting, else the setting with the best posterior mean, else the default setting."""
         if self.confirmation is not None:
             return self.confirmation.best
         measured = self._measured()
@@ -154,13 +154,13 @@ class Search:
         }
 
     def most_possible(self, confidence: float) -> float:
-        """Return the upper ``confidence`` bound of the best rate divided by the default rate, from the posterior."""
+        """Return the posterior quantile ``confidence`` of the ratio of the best rate to the default rate."""
         numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self.told)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
     def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
-        """Return indices of settings, and posterior samples of their logarithmic values (one sample per row)."""
+        """Return indices of settings, and posterior samples of the settings' log values (one sample per row)."""
         generator = np.random.default_rng([self.seed, 0])
         chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
         return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)

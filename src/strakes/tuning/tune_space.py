@@ -15,7 +15,7 @@ Point = tuple[Setting, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, as with sizes and counts.
+    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, like those of sizes and counts.
 
     ``default`` is one of the levels.
     """
@@ -49,7 +49,7 @@ class SearchSpace:
 
     factors: tuple[Factor, ...]
     constraints: tuple[Constraint, ...] = ()
-    only: tuple[Point, ...] = ()  # All possible combinations, if not empty.
+    only: tuple[Point, ...] = ()  # If not empty, only these combinations are possible.
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -67,11 +67,11 @@ class SearchSpace:
 
     @cached_property
     def numbers(self) -> Mapping[Point, int]:
-        """Return the index of each point in ``points``."""
+        """Return point -> index of the point in ``points``."""
         return {point: number for number, point in enumerate(self.points)}
 
     def allows(self, point: Point) -> bool:
-        """Return whether the combination fulfils every constraint."""
+        """Return whether this combination of levels fulfils every constraint."""
         settings = self.settings(point)
         return all(constraint.holds(settings) for constraint in self.constraints)
 

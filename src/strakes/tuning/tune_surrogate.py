@@ -1,9 +1,9 @@
-"""Model of the settings of a search: a Gaussian process over the logarithms of the rates.
+"""Model of the rate as a function of the settings: a Gaussian process over the logarithm of the rate.
 
 The covariance has an additive part (main effects), a product part (interactions) and an independent part. Every factor
 has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1; Duvenaud et al.,
 Additive Gaussian Processes, 2011). Runs of a block share a random error. Errors follow Student's t-distribution, so
-that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Low rates are compressed before the fit.
+outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Low rates are compressed first.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Prior standard deviation of log hyperparameters. Twice the value lets a few runs mislead the fit.
+# Prior standard deviation of log hyperparameters. With twice the value, a few runs can mislead the fit.
 _SPREAD = 1.0
-# Rounds of the fit: numbers of optimisation steps. After each round, the weights of runs are updated.
+# Number of optimisation steps in each round of the fit. After a round, the weights of runs are updated.
 _ROUNDS = (14, 8, 8)
-# Rprop uses only the sign of the slope, and a step size per hyperparameter (Riedmiller and Braun, ICNN 1993, 586).
+# Rprop uses only the sign of the slope, and has a step size per hyperparameter (Riedmiller and Braun, ICNN 1993, 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 _TAIL = 4.0
 # Log rates below the 0.9 quantile are compressed: a distance of 1 from this quantile becomes log(2) = 0.69.
 _FAR, _GOOD = 1.0, 0.9
-# Largest exponent, so that exp does not overflow. No measured rate is e^30 times another one.
+# Largest exponent, against overflow of exp. No measured rate is e^30 times as high as another rate.
 _DEEPEST = 30.0
-_JITTER = 1e-9  # Variance added to each run to make the matrix invertible, far below any measured noise.
+_JITTER = 1e-9  # Variance that is added to each run to make the matrix invertible. It is far below any measured noise.
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Hyperparameters of the Gaussian process: length scales of the factors, standard deviations of log rates."""
+    """Hyperparameters of the Gaussian process: length scales of the factors, and standard deviations of log rates."""
 
     lengths: tuple[float, ...]
     main: float = 0.4

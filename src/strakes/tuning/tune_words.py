@@ -26,7 +26,7 @@ def named(factor: str) -> str:
 
 
 def to_do(factor: str, level: Setting) -> str:
-    """Return the change that a level requires in the application, or "" if none.
+    """Return the change that a level requires in the application, or "" if it requires none.
 
     >>> to_do("writers", 1)
     'of each node 1 rank writes; the others pass their data to it'
@@ -50,7 +50,7 @@ def to_do(factor: str, level: Setting) -> str:
 
 
 def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
-    """Convert levels that the user typed to levels of the search space. Raises BadInputError for unknown ones."""
+    """Convert levels that the user typed to levels of the search space. Raises BadInputError for unknown levels."""
     known = {factor.name: factor for factor in space.factors}
     chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():

@@ -1,4 +1,4 @@
-"""Build the report of a search: confirmed gain, and the main effects of the settings as figures."""
+"""Build the report of a search: the confirmed gain, and charts of the main effects of the settings."""
 
 from __future__ import annotations
 

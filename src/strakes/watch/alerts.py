@@ -23,7 +23,7 @@ _MOST_WAITING = 1000
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
     """Run a command with the event as JSON on stdin. Raises OSError if it fails or is killed after 10 s."""
-    # In a process group of its own, a shell and its children are killed together.
+    # Start a process group, so that a shell and its children can be killed together.
     with subprocess.Popen(list(words), stdin=subprocess.PIPE, process_group=0) as process:
         try:
             process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)

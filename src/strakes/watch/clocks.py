@@ -13,7 +13,7 @@ from strakes.watch.reading import CounterReading
 
 # Even with equal clocks, a server and its client record the same outage up to 25 s apart.
 _LEAST_S = 30.0
-_MOST_S = 600.0  # Largest detected clock offset. With a larger limit, different outages would look like the same one.
+_MOST_S = 600.0  # Maximum clock offset to detect. With a larger limit, different outages would look like one.
 _PING_S = 25.0
 _MOST_OUTAGES = 32  # Maximum number of compared outages per target. Run time grows with the square of it.
 

@@ -18,7 +18,7 @@ _MOST_JOBS = 256  # Maximum number of jobs in memory. Memory grows in proportion
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Scrapes grow in proportion.
 _SHARE = 0.5
-# A heavy load has ended below 25 % of its reported rate. Below 75 % of the highest rate, a window is partly loaded.
+# A load below 25 % of its reported rate has ended. A window below 75 % of the highest rate is only partly loaded.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _WINDOWS = 2  # A heavy load or its end is reported after this number of windows (15 seconds each).
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240

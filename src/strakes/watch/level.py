@@ -12,7 +12,7 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns a value only after this number of newer values. The delay grows in proportion.
+# A value enters the estimated seasonality after this number of newer values. The delay grows in proportion.
 _LEARNED_AFTER = 8
 _SMALLEST_CHANGE = 0.05  # Changes below 5% are not reported.
 
@@ -99,7 +99,7 @@ class LevelDetector:
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
-            # Levels are without seasonality, so they can be negative although no value is.
+            # The seasonality is subtracted, so levels can be negative even if no value is.
             before, after = max(before, 0.0), max(after, 0.0)
             low, high = min(max(low, -before), after - before), max(high, after - before)
         sizes = [after - before, low, high]
@@ -149,7 +149,7 @@ def _change(size: float, *, relative: bool) -> str:
 _CYCLES_H = (24, 168)
 # Weight, in values, of the prior assumption of no seasonality. After eight values, half of a deviation is learned.
 _PRIOR_VALUES = 8.0
-# Maximum weight of past values in a mean, in values. Doubling it halves the speed of adaptation.
+# Number of past values that a mean remembers. Doubling it halves the speed of adaptation.
 _MEMORY_VALUES = 26.0
 # Deviations are clipped at this multiple of their mean absolute value. In normal noise, 11 % of them are larger.
 _CLIP = 2.0

@@ -154,7 +154,7 @@ class LiveWatch:
         events = [*self._before(now_s), *self._broken(since, now_s)]
         for source in self._sources:
             due_s = self._due_s[source.name]
-            # A due time far ahead means that the clock was set back.
+            # If a reading is due only in the far future, the clock was set back.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
                 soon_s = _SOON_S if source.name in self._unread else math.inf

@@ -91,7 +91,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             continue
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
-                # The target serves even if its counters cannot be parsed.
+                # Count the target as in service even if its counters cannot be parsed.
                 serving[target] = 0.0
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
@@ -105,7 +105,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 if not recovery.serving:
                     recovering.add(target)
                 elif recovery.started_unix_s is not None and recovery.duration_s is not None:
-                    # Lustre truncates the begin and the duration to whole seconds.
+                    # Add a second, because Lustre truncates the begin and the duration to whole seconds.
                     recovered[target] = recovery.started_unix_s + recovery.duration_s + 1.0
             elif last == "state":
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)

@@ -21,8 +21,8 @@ _GROUP_S = 20.0
 _SETTLE_S = 30.0
 _PING_S = 25.0
 _SAME_ONSET_S = 60.0
-# A disconnection for less than 10 s without a restart of the server is no outage. After less than 10 s of service, an
-# outage continues.
+# A disconnection for less than 10 s without a restart of the server is no outage. If a target serves for less than 10
+# s, its outage continues.
 _SHORT_S = 10.0
 # If operations in a directory hang for 30 s, report an outage of the directory.
 _HANG_S = 30.0
@@ -353,11 +353,11 @@ def _over(event: WatchEvent, group: Sequence[_Outage], now_s: float, *, alone: b
 def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[float, float]:
     low_s, high_s = math.inf, 0.0
     for outage in outages:
-        # The clock offset is known only up to the interval between readings.
+        # Widen the bounds, because the clock offset is known only up to the interval between readings.
         wider_s = outage.apart_s + _SHORT_S if outage.apart_s > 0 else 0.0
         up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
         if alone:
-            # If the target serves and only clients are cut off, server counters do not show how long.
+            # If only clients are cut off, the times of server counters do not bound the interruption.
             up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s

@@ -21,11 +21,11 @@ from strakes.watch.clocks import set_back
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
-_MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
+_MANY_DIGITS = re.compile(r"\d{301}")  # a number with too many digits for a float
 _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 # Maximum memory for one reading of one machine. Job statistics of a large machine take a few MB.
 _MOST_READING_BYTES = 256 << 20
-# Maximum number of readings with a time before the previous reading. Each boundary between joined files can cause one.
+# Maximum number of readings that are older than the previous reading. Each boundary between joined files can cause one.
 # Half the number would refuse a year of hourly files with 8,759 boundaries.
 _MOST_LATE = 10_000
 # Memory for a line of text in addition to its characters.

@@ -1,4 +1,4 @@
-"""Parse the system size to forecast (``--at clients=2000,mdts=5``), and a file with limits of hardware."""
+"""Parse the system size for a forecast (``--at clients=2000,mdts=5``), and files with limits from data sheets."""
 
 from __future__ import annotations
 

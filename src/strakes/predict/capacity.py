@@ -37,7 +37,7 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """Estimate the capacity from each counter of a component: (system size, log capacity, standard error)."""
+        """Return (system size, log capacity, standard error) for each measured utilization of a component."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:

@@ -55,7 +55,7 @@ def described(run: Run) -> str:
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the runs without duplicates, and a note on each incomplete one. Raises BadInputError for unlike runs."""
+    """Return the runs without duplicates, and notes on incomplete runs. Raises BadInputError for two file systems."""
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:

@@ -125,7 +125,7 @@ class FigureLevels:
 
     @property
     def is_time(self) -> bool:
-        """Whether the figure is a time, not a rate."""
+        """Whether the quantity is a time, not a rate."""
         return self.unit == "s"
 
     @property

@@ -114,7 +114,7 @@ def taken_in_turn(portrait: Portrait) -> str:
 
 
 def sides_of(portrait: Portrait) -> str:
-    """Return a text that says what A and B are, or "" if the run does not compare two directories or versions."""
+    """Return a text that says what A and B are, or "" if the run does not compare two sides."""
     if other := portrait.target.get("against"):
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]

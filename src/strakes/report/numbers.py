@@ -62,7 +62,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks on widely varying runs and on a different rate of the first file creations, or ""."""
+    """Return remarks on runs that vary widely, and on first files that were created at another rate, or ""."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):

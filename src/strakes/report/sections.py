@@ -70,7 +70,7 @@ def sections(portrait: Portrait) -> list[Section]:
 
 
 def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int]:
-    """Return up to ``most`` findings in the given order, and the number of all others.
+    """Return up to ``most`` findings in the given order, and the number of omitted findings.
 
     Every study keeps its first finding before any study keeps a second one.
     """

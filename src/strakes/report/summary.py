@@ -121,7 +121,7 @@ def _warned(seen: Iterable[Notice], codes: Collection[str], width: int) -> Itera
 
 
 def warnings_in_short(portrait: Portrait, width: int) -> list[str]:
-    """Return lines with the warnings about all values, and with only the titles of all other warnings."""
+    """Return lines about the warnings: warnings about all values in full, and other warnings by title."""
     seen = notices(portrait)
     later = dict.fromkeys(title_of_warning(notice.code) for notice in seen if notice.code not in FIRST)
     texts = [notice.advice for notice in seen if notice.code in FIRST]

@@ -71,7 +71,7 @@ class _Conversation:
 
 
 class Engine(ABC):
-    """An engine. Its process starts on first use, and ends when the context is left."""
+    """A process that executes plans. It starts on first use, and ends with the ``with`` block."""
 
     _current_directory: str | None = None
     """Current directory of the command. None: the directory of strakes, because users give launchers relative paths."""

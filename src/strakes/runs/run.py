@@ -116,7 +116,7 @@ class Run:
         return self._each(event_from_record, "events")
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
-        """Return the exception for a file that has not the format of strakes. ``name``: name of the file, if known."""
+        """Return the exception for a file in the wrong format. ``name``: name of the file, if known."""
         return BadInputError(
             "a file of the store is damaged",
             where=str(self.path / name) if name else f"{self.path} (run {self.id})",
@@ -181,7 +181,7 @@ class Run:
         return read_json(path) if path.exists() else None
 
     def write(self, name: str, content: str | Mapping[str, object]) -> None:
-        """Replace a file of the run, which may have ended long ago. Raises StrakesError."""
+        """Replace a file of the run, even if the run ended long ago. Raises StrakesError."""
         try:
             with pinned(self.path):
                 # In the meantime, the owner of the store can have moved another run to this path.

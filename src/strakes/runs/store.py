@@ -175,10 +175,10 @@ class Store:
 
 @contextmanager
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
-    """Store the status "interrupted" or "failed" if the body raises. Discard a run without measurements.
+    """Store the status "interrupted" or "failed" if the ``with`` block raises. Discard a run without measurements.
 
     Raises InterruptedByUser for Ctrl-C, PerhapsDamagedError if a resumed run is inconsistent, else the exception of the
-    body.
+    block.
     """
     resumed = writer.run.cells or writer.run.visits or writer.run.events
     try:

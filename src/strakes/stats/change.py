@@ -2,8 +2,8 @@
 
 A change point is a split that lowers the sum of squares about the segment means by more than a penalty. PELT finds the
 best segmentation of a whole series (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107 (2012) 1590). The penalty is
-a quantile of the largest reduction in simulated series without a change, which has a Gumbel distribution. The simulated
-series are autoregressions with bootstrapped residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
+a quantile of the Gumbel distribution of the largest reduction in series without a change. It is fitted to simulated
+autoregressions with bootstrapped residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """Noise of a series: its standard deviation, and the distribution of the largest level change that it simulates."""
+    """Noise of a series: standard deviation, and distribution of the largest apparent level change in pure noise."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -138,7 +138,7 @@ class Noise:
         return middle - reach, middle + reach
 
     def penalty(self, grade: Grade, alarms_per_value: float) -> float:
-        """Return the threshold that noise exceeds with probability ``alarms_per_value`` for each new value."""
+        """Return the penalty that pure noise exceeds with probability ``alarms_per_value`` at each new value."""
         place, scale = self._laws[grade]
         return place - scale * math.log(min(max(alarms_per_value, 1e-300) * _HORIZON, _MOST_EXPECTED))
 

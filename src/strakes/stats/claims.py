@@ -49,7 +49,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a published claim. If it is undecided, ``holds`` is the more probable answer.
+    """The verdict on a published claim. If the grade is "undecided", ``holds`` is the more probable answer.
 
     ``part``: index of the condition with the least evidence.
     """

@@ -173,8 +173,8 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
     """Return a function that estimates the ratio of run ``b`` to run ``a`` from their values in time order.
 
     Successive values of a run are correlated, so the medians of batches are compared (batch means: Law and Kelton,
-    Simulation Modeling). The variance between runs is estimated as the variance of the medians of time slices. Longer
-    runs do not differ less from each other (docs/statistics.md), so the number of slices does not divide it.
+    Simulation Modeling). The variance between runs is estimated as the variance of the medians of time slices. It is
+    not divided by the number of slices, because longer runs differ as much from each other (docs/statistics.md).
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -221,7 +221,7 @@ def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_be
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
     """Return round -> geometric mean of all measurements, for rounds in which every measurement has a value.
 
-    ``cells``: for each measurement, round -> value, and whether lower values are better. Then values are inverted.
+    ``cells``: for each measurement, round -> value, and whether lower values are better (these are inverted).
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

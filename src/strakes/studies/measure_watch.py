@@ -31,7 +31,7 @@ _CLOCKS_DIFFER_S = 60.0
 
 
 class TargetWatch:
-    """Reads the server counters of a file system before and after each trial."""
+    """Reader of a file system's server counters before and after each trial."""
 
     def __init__(self, target: Target) -> None:
         self._target = target

@@ -111,8 +111,7 @@ class Overview(Study):
             shift = context.shift if ranks > 1 else 0
             phases = context.write_and_read(size, each, files, direct=direct, rank_shift=shift)
             if size < _USUAL and not context.bypasses_cache:
-                # Small writes may end at the time limit. Reads of such short files would only show how read-ahead
-                # begins.
+                # Small writes may end at the time limit. Reads of short files would only show how read-ahead begins.
                 whole = replace(context.write_and_read(min(each, _USUAL), each, files)[0], name="make")
                 phases = (phases[0], whole, *phases[1:])
         return self.cell(context, key, settings, phases, WRITE_AND_READ, priority=priority, layout=layout)

@@ -121,7 +121,7 @@ def pool_phase(
     stop: Stop = AMOUNT,
     syncfs: bool = False,
 ) -> SmallFilesPhase:
-    """Return a phase on a pool with Postmark's published settings: files of 2,048 to 6,144 bytes in calls of 1,024."""
+    """Return a phase on a pool with Postmark's published settings: files of 2,048 to 6,144 bytes, 1,024 per call."""
     return SmallFilesPhase(
         name,
         mode,

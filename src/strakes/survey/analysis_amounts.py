@@ -26,7 +26,7 @@ _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blo
 
 
 def amounts_of(results: Results) -> str:
-    """Return as text how long the phases were, and how many data and files each rank used, each as a range."""
+    """Return as text the ranges of phase lengths, of data per rank, and of files per rank."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return gettext("nothing was measured")

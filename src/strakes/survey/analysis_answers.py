@@ -168,7 +168,7 @@ def _is_of_slowed_creates(measures: Sequence[str], results: Results) -> bool:
 
 
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
-    """Return the answer to "which of these settings is best?". Correct its grade for all other questions of the run.
+    """Return the answer to "which of these settings is best?". Its grade allows for all other questions of the run.
 
     If a study of the run asks this question, return that answer, so that advice and report have the same grade.
     """
@@ -213,8 +213,7 @@ def _is_busy(facts: Mapping[str, Any]) -> bool:
 
 
 def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
-    # On FUSE, the file system's client is a process that also waits for processors. The ranks' counters do not show
-    # that.
+    # On FUSE, the file system's client is a process that also waits for processors. Counters of ranks do not show it.
     if cell.is_side or not _is_busy(facts) or str(facts.get("file_system", "")).startswith("fuse"):
         return cell
     seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** cell.direction) for one in cell.observations]

@@ -28,7 +28,7 @@ class Rule:
     quiet: str = ""
 
     def ratio(self, a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-        """Return a function that estimates the ratio of ``b`` to ``a``. Their values are ordered by round or by run."""
+        """Return a function that estimates the ratio of ``b`` to ``a``. Both contain values by round, or by run."""
         if self.in_turn:
             return within_blocks(a, b, lower_is_better=lower_is_better)
         between = between_runs if self.single else between_sets

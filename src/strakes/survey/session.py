@@ -88,8 +88,8 @@ class Session:
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
     """Execute one trial, store its samples, and return its record.
 
-    The record's ``ended`` is "yielded" if the trial stopped to protect other users. A fail-over repeats the trial.
-    Raises MeasurementError if the file system fails, StoppedForOthersError if even the smallest load disturbs others.
+    ``ended`` is "yielded" if the trial stopped to protect other users. After a fail-over, repeat the trial. Raises
+    MeasurementError if the file system fails, StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):
         visit = _visit_once(session, cell, purpose, block, limit_s)
@@ -151,7 +151,7 @@ def shortest_limit_s(request: Request) -> float:
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory.
 
-    ``when``: "before", "meanwhile" or "after" the measurement. With "meanwhile", a call soon after another is ignored.
+    ``when``: "before", "meanwhile" or "after" the measurement. With "meanwhile", frequent calls are ignored.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:

@@ -218,7 +218,7 @@ def identity(path: Path, *, here: bool) -> dict[str, int]:
 
 
 def through_held(run: Runner) -> Runner:
-    """Return a runner that starts commands in the directory registered by :func:`hold` above their paths."""
+    """Return a runner. It runs a command in the directory registered by :func:`hold` that contains its paths."""
 
     @wraps(run)
     def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:

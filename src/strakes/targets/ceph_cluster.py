@@ -179,7 +179,7 @@ _AROUND_S = 2.0
 
 @dataclass(frozen=True)
 class Eviction:
-    """The eviction of a client by a metadata server. ``number``: client id. ``host``, ``address``: client's, or ""."""
+    """The eviction of a client by a metadata server. ``number``: client id. ``host``, ``address``: "" if unknown."""
 
     unix_s: float
     daemon: str
@@ -193,7 +193,7 @@ class Eviction:
 
 
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
-    """Return the evictions of clients in Ceph's cluster log. Two log lines may report the same eviction."""
+    """Return the evictions of clients in Ceph's cluster log. Two lines on the same eviction are merged."""
     evictions: dict[tuple[str, int], Eviction] = {}
     for unix_s, daemon, message in _messages(log):
         if told := _UNRESPONSIVE.match(message):

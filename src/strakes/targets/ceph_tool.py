@@ -192,7 +192,7 @@ _TELL_S = 4.0
 
 
 class Daemons:
-    """Queries the daemons of a Ceph cluster: local ones through admin sockets, remote ones with ``ceph tell``."""
+    """Access to the daemons of a Ceph cluster: local ones by admin sockets, remote ones by ``ceph tell``."""
 
     def __init__(self, run: Runner, access: Access) -> None:
         self._run = run
@@ -320,7 +320,7 @@ def loads_of_clients(sessions: Any) -> dict[str, float] | None:
 
 
 class ClientRequests:
-    """Estimates the number of requests of each CephFS client from load averages with a half-life of a minute."""
+    """Estimator of the requests of each CephFS client, from load averages with a half-life of a minute."""
 
     def __init__(self) -> None:
         self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}

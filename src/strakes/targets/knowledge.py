@@ -1,4 +1,4 @@
-"""Collects all facts about a file system, for ``strakes target`` and for runs."""
+"""Collect all facts about a file system, for ``strakes target`` and for runs."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# After the death of a machine, a client reports the loss of all its targets within this number of seconds.
+# If a machine dies, a client reports the losses of its targets within this number of seconds of each other.
 _FOLLOW_S = 5.0
 # Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000

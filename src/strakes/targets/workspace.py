@@ -110,7 +110,7 @@ class Heart:
 
 
 class Workspace:
-    """The directory ``DIR/strakes-RUN`` with a marker and a heartbeat. Leaving the context removes the directory."""
+    """The directory ``DIR/strakes-RUN`` with a marker and a heartbeat. The end of the ``with`` block removes it."""
 
     def __init__(self, path: Path, parent: int, directory: int, heart: Heart, *, keep: bool) -> None:
         self.path = path
@@ -350,7 +350,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
 
 
 def holds_nothing(directory: int) -> bool:
-    """Return whether an open directory contains nothing but a marker."""
+    """Return whether an open directory is empty except for a marker."""
     with os.scandir(directory) as entries:
         return all(entry.name == MARKER_NAME for entry in entries)
 

@@ -19,5 +19,5 @@ def build_portrait(run: Run) -> Portrait:
 
 
 def answers_anything(run: Run) -> bool:
-    """Return whether the run recommends at least one setting. Raises BadInputError for a damaged run."""
+    """Return whether the run answers at least one question. Raises BadInputError for a damaged run."""
     return any(answer.grade != "undecided" for answer in build_portrait(run).answers)

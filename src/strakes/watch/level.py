@@ -95,7 +95,7 @@ class LevelDetector:
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
         """Return the event of a change, or None if the change is below 5%.
 
-        Its size is after / before if the level before is above the noise, else after - before.
+        The size of the event is after / before if the level before is above the noise, else after - before.
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:

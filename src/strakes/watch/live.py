@@ -46,7 +46,7 @@ NO_BREAK = Break()
 
 
 class Clocks:
-    """Detector of suspensions of this process and of clock steps. ``steady``: monotonic clock, not stopped by them."""
+    """Detector of process suspensions and clock steps. ``steady``: monotonic clock that runs during suspensions."""
 
     def __init__(
         self,

@@ -111,8 +111,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 target, states = target.partition("-mdc-")[0].partition("-osc-")[0], parse_states(text)
                 waits += states.interruptions(target)
                 since_s = float(states.changes[-1].unix_s) if states.current == "FULL" and states.changes else 0.0
-                # A client may have several connections to a target. It counts as connected only if none of them is
-                # lost.
+                # A client may have several connections to a target. It is connected only if none of them is lost.
                 other_s = connected.get(target, since_s)
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
@@ -130,7 +129,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for what, suffix in (("kbytes", ""), ("files", " (files)"))
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
-        # The number of locks is limited on servers only, not on clients.
+        # Use only the lock limits of servers, because clients cannot exhaust theirs.
         locks={
             name.removeprefix("ldlm.namespaces."): share
             for name, share in _ratios(params, ".pool.granted", ".pool.limit").items()
@@ -188,7 +187,7 @@ def _work(stats: Stats) -> Work:
 def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
     r"""Parse job_stats. Return job -> operations, and job -> bytes.
 
-    Lustre 2.7 to 2.12 print no lines "read" and "write", so count the samples of read_bytes and write_bytes.
+    Lustre 2.7 to 2.12 lack the lines "read" and "write", so count the samples of read_bytes and write_bytes.
 
     >>> line = "  write_bytes: { samples: 7, unit: bytes, min: 1, max: 1, sum: 70 }"
     >>> _jobs(f'- job_id: "b \\"x\\""\n{line}'), _jobs(f"- job_id: a\n{line}\n  write: {{ samples: 9, unit: usecs }}")

@@ -144,7 +144,7 @@ class Ring:
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
-        """Remove the oldest daily file if it is over 400 days old. Keep others, because the clock may be wrong."""
+        """Remove the oldest daily file if it is over 400 days old. Remove only one, because the clock may be wrong."""
         oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
         if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
             with suppress(OSError):

@@ -57,7 +57,7 @@ class WatchEvent:
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Return a key that is the same at the begin and at the end of the event."""
+        """Return the key that matches the begin and the end of an event."""
         return self.kind, self.subject, self.began_s
 
     @property

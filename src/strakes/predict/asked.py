@@ -142,8 +142,8 @@ def why_unknown(
 ) -> str:
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    A forecast for an unmeasured number of targets needs one of these: runs with different numbers of targets, counters
-    of busy time, or a stated limit. The same holds for files, and for ranks with ``ranks_needed``.
+    If the number of targets was not measured, a forecast needs runs with different numbers of targets, counters of busy
+    time, or a stated limit. The same holds for files, and for ranks with ``ranks_needed``.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

@@ -333,7 +333,7 @@ class Engine(ABC):
                 self._take(message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S
         talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
-        # The removal of files would hang on a hanging file system.
+        # Keep the files, because their removal would hang on a hanging file system.
         left = (str(directory / talk.id),) if keep or not gone else self._sweep_all(directory, talk.id)
         return talk.result("limit" if ended == "silent" else ended, left, cleaned=not left)
 

@@ -25,7 +25,7 @@ from strakes.base.units import counted, format_bytes
 from strakes.runs.launch import Launch
 from strakes.targets.command import run
 
-# Maximum seconds for Python to start, because all nodes may load it from a shared file system at the same time.
+# Maximum seconds for Python to start. All nodes may load it from a shared file system at the same time.
 _START_S = 60.0
 # Seconds that srun waits for the other nodes after the first one has ended.
 _LATE_S = 10

@@ -107,7 +107,7 @@ def placed(srun: Path, launch: Launch) -> list[str]:
 
 def _language(engine: Path, options: Sequence[str]) -> list[str]:
     spoken, chosen = pmi_of(engine), chosen_pmi(options)
-    # Names may include a version, such as pmix_v4.
+    # Slurm's names of PMI interfaces may include a version, such as pmix_v4.
     if spoken is None or chosen == spoken or chosen.startswith(f"{spoken}_"):
         return []
     if chosen:

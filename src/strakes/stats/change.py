@@ -39,7 +39,7 @@ _LONGEST_PAST = 256
 _GROWN, _RENEWED = 1.4, 128
 # Drift of the simulated series over REACH values, in standard deviations. Without drift, precision is 87%, not 94%.
 _DRIFT = 0.4
-# Segmentation of past values: penalty of a change, in variances times the log of the length, and shortest segment.
+# Segmentation of past values: penalty of a change, in variances times log(length), and minimum segment length.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 # Maximum autocorrelation of the simulated noise. A maximum of 0.985 doubles the variance of the noise.
 _LARGEST_AUTOCORRELATION = 0.97

@@ -21,7 +21,7 @@ from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
-# Placement by a hash counts as balanced if the busiest target has at most this share above the mean load.
+# Placement by a hash counts as balanced if the busiest target exceeds the mean load by at most this share.
 _BALANCED_SHARE = 0.1
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"

@@ -16,7 +16,7 @@ from strakes.survey.request import Request
 # Share of the budget for repeated trials. The rest is for the creation of directories and the removal of files.
 MEASURE_SHARE = 0.92
 # Planned and minimum number of repetitions. At a scatter of 15 %, 12 repetitions detect a difference of 30 % with a
-# power of 90 %, and 8 repetitions with a power of 70 % (bench/truth).
+# power of 90 %. The power of 8 repetitions is 70 % (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # A trial takes 30 % longer than its phases, because it also makes directories, drops caches and removes files.
 OVERHEAD = 1.3

@@ -36,7 +36,7 @@ FREE_SHARE = 0.8
 CHOSEN_SHARE = 0.25
 # Default maximum data of a plan as a share of the available memory.
 MEMORY_SHARE = 0.25
-# Maximum data of a plan on tmpfs and ramfs as a share of the available memory, where data then occupy memory twice.
+# Maximum data of a plan on tmpfs and ramfs as a share of the available memory. The data occupy memory twice.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40

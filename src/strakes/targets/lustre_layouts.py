@@ -277,7 +277,7 @@ def read_default(done: Completed) -> DirStripe:
 def placement(own: DirStripe, default: DirStripe) -> Placement:
     """Return the placement of a directory from its own stripes and the default stripes of its subdirectories.
 
-    lfs does not report that an administrator chose the target. A directory on one target counts as "automatic" if
+    lfs does not report whether an administrator chose the target. A directory on one target counts as "automatic" if
     Lustre chooses the targets of its subdirectories, and otherwise as "inherit".
     """
     if own.count > 1:

@@ -26,7 +26,7 @@ HEARTBEAT_S = 5.0
 WATCH_RUN = "watch-"
 # Seconds after which a heartbeat counts as old.
 STALE_S = 60.0
-# If the last heartbeat is old, wait for a new one for this number of seconds, because the hosts' clocks may differ.
+# Seconds to wait for a new heartbeat if the last one is old. The clocks of the two hosts may differ.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -204,7 +204,7 @@ def look(
     most = min(max(phase.data_bytes for phase in app.phases), room[0] // (2 * ranks))
     data = power_of_two_at_most(max(_LEAST_BYTES, min(rate * phase_s / ranks, most)))
     limit_s = _PATIENCE_TIMES * phase_s
-    if known is not None:  # Since the search was stored, the free space may have become smaller.
+    if known is not None:  # The free space may have become smaller since the search was stored.
         data = min(known.data_bytes, max(_LEAST_BYTES, 2 * most))
         limit_s = min(known.limit_s, _PATIENCE_TIMES * _LONGEST_PHASE_S)
     working, why_not = _interfaces(engine, workspace, hello, target)

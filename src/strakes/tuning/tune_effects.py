@@ -18,7 +18,7 @@ from strakes.tuning.tune_surrogate import Array
 
 # A setting is important if it explains at least this share of the variance of rates.
 MATTERS_SHARE = 0.05
-_DRAWS = 200  # Number of posterior samples: the standard error of a share is at most 3.5 %. Time grows in proportion.
+_DRAWS = 200  # Number of posterior samples: a share of the variance has a standard error of at most 3.5 %.
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ _STAYS_SHARE = 0.02
 MOST_TRIALS = 1000  # The final comparison begins after this number of trials. A fit to twice as many takes 20 s.
 # Maximum number of settings in a posterior sample. Twice as many take eight times as long.
 _MOST_DRAWN = 700
-_DRAWS = 400  # Number of posterior samples: the standard error of a share is at most 2.5 %. Time grows in proportion.
+_DRAWS = 400  # Number of posterior samples: a share of samples has a standard error of at most 2.5 %.
 
 
 @dataclass

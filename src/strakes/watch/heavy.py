@@ -66,7 +66,7 @@ class HeavyJobs:
                 earlier = before[target]
                 for job, count in counts[target].items():
                     known = earlier.get(job, 0.0)
-                    # After a reset, the counter begins at 0.
+                    # A counter that decreased was reset to 0.
                     if more := count - known if count >= known else count:
                         self._grown[job] = self._grown.get(job, 0.0) + more
         seconds = time_s - self._from_s

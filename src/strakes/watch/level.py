@@ -61,7 +61,7 @@ class LevelDetector:
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
                 ended += self._ended("confirmed", self._time(change.begin))
-                # After a lasting improvement, the improved level is the usual one, so its end is a new change.
+                # A lasting improvement has become the usual level. If it ends, report a new change to the worse.
                 if (known.size < 0) != self._worse_up or change.begin - known.begin < REACH:
                     self._confirmed = None
                     return ended
@@ -79,7 +79,7 @@ class LevelDetector:
         return self._times[max(0, index - self._count + len(self._times))]
 
     def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
-        """Update the seasonality. Do not estimate it from values over an hour apart (docs/watch.md)."""
+        """Update the seasonality. Series with values over an hour apart have none (docs/watch.md)."""
         self._waiting.append((time_s, figure))
         if self._rhythm is not None:
             if len(self._waiting) > _LEARNED_AFTER and self._changes.early is None:

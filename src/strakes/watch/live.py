@@ -30,7 +30,7 @@ _SOON_S = 30.0
 _MOST_OPEN = 1000  # Maximum number of unfinished events in memory. Memory grows in proportion.
 _MOST_FULL, _MOST_SAID = 500, 300
 _LATE_S, _STEP_S = 5.0, 2.0
-# An alarm begins after this number of successive minutes that miss a service level. It ends after as many that meet it.
+# An alarm begins if this number of successive minutes miss a service level. It ends if as many meet the level.
 _MINUTES = 5
 
 

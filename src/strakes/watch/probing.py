@@ -33,7 +33,7 @@ OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write
 _AGAIN_S = 60.0
 _MOUNTED_EACH_S = 10.0
 _HANGS_S = 15.0
-_SLOW_S = 5.0  # The probe pauses if its operations take longer than 5 s, so that it does not add load to a slow system.
+_SLOW_S = 5.0  # The probe pauses if its operations take longer than 5 s. It must not add load to a slow system.
 _DRAINED_S = 2.0
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
 # Errors of the file system, not of the probe: any user who creates a file would get them.

@@ -21,7 +21,7 @@ from strakes.watch.clocks import set_back
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
-_MANY_DIGITS = re.compile(r"\d{301}")  # a number with too many digits for a float
+_MANY_DIGITS = re.compile(r"\d{301}")  # more digits than a finite float can have
 _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 # Maximum memory for one reading of one machine. Job statistics of a large machine take a few MB.
 _MOST_READING_BYTES = 256 << 20

@@ -1,9 +1,9 @@
 """Find slow targets by their service time per request.
 
-A target is slow if its service time is several times that of its peers, and several times its own usual one, in several
-consecutive windows. Peers are compared for the same mixture of request types. The expected time of a larger request is
-longer in proportion to its size. If the variance of service times is known, one standard error is subtracted. After n
-sequences of windows without a slow target, the confidence of the first report is n / (n + 1).
+A target is slow if it takes several times its usual time, and its peers' time, in several consecutive windows. Peers
+are compared for the same mixture of request types. The expected time of a larger request is longer in proportion to its
+size. If the variance of service times is known, one standard error is subtracted. After n sequences of windows without
+a slow target, the confidence of the first report is n / (n + 1).
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ _LOGIN = re.compile(
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
-# A shell word: quoted and plain pieces. The word may be part of a quoted text, which ends at a quotation mark before a
-# space or punctuation. shlex.quote() writes an apostrophe in quotes as '"'"'.
+# A shell word of quoted and plain pieces. It may stand inside a longer quoted text: a quotation mark before a space or
+# punctuation ends that text. shlex.quote() writes an apostrophe in quotes as '"'"'.
 _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
     (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(
@@ -203,7 +203,7 @@ def command_line() -> tuple[str, ...]:
 
 
 def _argument(word: str) -> str:
-    """Return an argument without secrets. Spaces do not end a secret here."""
+    """Return an argument without secrets. A secret in it ends at the end of the argument, not at a space."""
     secret = _SECRET_ARGUMENT.fullmatch(word)
     return f"{secret[1]}..." if secret else without_secrets(word)
 

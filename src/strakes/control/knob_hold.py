@@ -39,7 +39,7 @@ class KnobRecord:
 
 
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, target: str = "") -> None:
-    """Record that ``store`` changes a setting. Do nothing if this user cannot write to the directory of records.
+    """Record that ``store`` changes a setting. Users who cannot write to the directory of records are not recorded.
 
     Raises BadInputError if another store has changed the setting and not restored it, and EnvironmentLacksError if the
     record cannot be written.
@@ -52,7 +52,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal in a container is not visible here. Then the record counts only if the value has changed.
+            # The journal may be in a container, and not visible here. The record then counts if the value has changed.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host
@@ -69,7 +69,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             f"{place.knob} was not changed, because the original value cannot be recorded",
             where=str(path.parent),
             why=os.strerror(error.errno) if error.errno else str(error),
-            remedy="Make this directory writable, free some space there, or set STRAKES_RUN to another directory.",
+            remedy="Make it writable, free some space there, or set STRAKES_RUN to another directory.",
         ) from error
 
 

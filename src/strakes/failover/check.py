@@ -55,7 +55,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Severity of a single case of a rule -> class of texts about mistakes. A plain text has the severity of the rule.
+# Severity -> class of a message whose severity differs from that of its rule. "": the severity of the rule.
 _GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
 _DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Properties in rules that are not settings in a file.
 _NO_FACTS = ("about", "severity")

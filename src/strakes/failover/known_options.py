@@ -130,7 +130,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most similar to a misspelt name, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
-    # difflib does not find short names with swapped letters similar.
+    # For difflib, a short name and the same name with two letters swapped are not similar.
     turned = next((other for other in alike if sorted(other) == sorted(plain)), "")
     return alike.get(turned or nearest_word(plain, alike, _SIMILAR), "")
 

@@ -156,7 +156,7 @@ class PolicyEngine:
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
         except Xml.ParseError:
             document = None
-        # Without a graph, crm_simulate has refused the CIB.
+        # If crm_simulate refuses a CIB, it writes no graph.
         if not graph.exists() or not out.exists() or document is None:
             crashed = done.status < 0 or "assert" in done.stderr.lower()
             what = f"Pacemaker's policy engine {'crashes' if crashed else 'refuses the configuration'}"
@@ -250,7 +250,7 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, s
 
 @dataclass(frozen=True)
 class Event:
-    """Failures to simulate together. Pairs are (resource, node), or in ``stale`` and ``diskless`` (target, node)."""
+    """Failures to simulate together. Pairs are (resource, node); in ``stale`` and ``diskless``, (target, node)."""
 
     dead: frozenset[str] = frozenset()
     monitors: frozenset[tuple[str, str]] = frozenset()

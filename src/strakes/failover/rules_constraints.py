@@ -1,4 +1,4 @@
-"""Rules about constraints, and properties of constraints and of preferred nodes that other rules check."""
+"""Rules about constraints. Also properties of constraints and preferred nodes, which rules in TOML files check."""
 
 from __future__ import annotations
 

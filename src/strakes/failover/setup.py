@@ -457,7 +457,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return path -> "" for each symbolic link that enables or masks a systemd unit."""
+    """Return the paths of all symbolic links that enable or mask a systemd unit, each with an empty text."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

@@ -51,7 +51,7 @@ TABLES = (
     ("IOR CSV", re.compile(r"(?m)^ *access,bw\(MiB/s\),"), ior.read_csv),
     ("elbencho CSV", re.compile(r"(?m)^ *ISO date,.*operation,"), elbencho.read_csv),
 )
-# Formats of JSON objects. The pattern matches anywhere in the object.
+# Formats of JSON objects, each with a pattern that occurs anywhere in the object.
 JSON = (
     ("elbencho JSON", re.compile(r'"phase_type"'), elbencho.read_json),
     ("fio JSON", re.compile(r'"fio version"'), fio.read_json),

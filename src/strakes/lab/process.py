@@ -91,7 +91,7 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
         process = Path("/proc", str(pid))
-        # Commands are started by env(1). At first, only its arguments contain the lab's id.
+        # env(1) starts commands. Until it has set their environment, only the arguments of env contain the lab's id.
         for name in ("environ", "cmdline"):
             if mark in trusted_words(process, name):
                 found.add(pid)

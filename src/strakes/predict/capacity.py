@@ -37,11 +37,11 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """Return (system size, log capacity, standard error) for each measured utilization of a component."""
+        """Return (system size, logarithm of capacity, standard error) for each measured load of a component."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:
-        """Return (log capacity, standard error) of one component from its stated limit, or None without a limit."""
+        """Return logarithm and standard error of a component's stated capacity, or None if none is stated."""
         if part not in self.stated:
             return None
         most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)

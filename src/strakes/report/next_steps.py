@@ -43,7 +43,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if fitting := [factor for factor in times if factor <= MOST_TIMES]:
         budgets_s.append(max(fitting) * budget_s)
         count = max(1, round(POWER * len(fitting)))
-        shown.append(gettext("to decide about {count} of {open} open answers", count=count, open=len(times)))
+        shown.append(gettext("to decide about {count} of {open} open questions", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
         burst = any(warning.code == "burst" for warning in portrait.warnings)
         phase_s = _PHASE_AFTER_BURST_S if burst else _PHASE_S
@@ -57,5 +57,5 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
         if any(warning.code == "background-load" for warning in portrait.warnings):
             shown.append(gettext("preferably while no other program lowers the rates"))
         return f"{command} --budget {typed_seconds(max(budgets_s), up=True)}{phase}", gettext(", ").join(shown)
-    quieter = gettext("at a quieter time, because the runs varied too much to decide the open answers")
+    quieter = gettext("at a quieter time, because the runs varied too much to decide the open questions")
     return (f"{command} --budget {typed_seconds(budget_s)}", quieter) if times else ("", "")

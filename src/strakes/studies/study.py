@@ -57,8 +57,8 @@ class Context:
     """Facts from which a study chooses its measurements. Sizes are in bytes, times in seconds.
 
     ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: limit of one measurement. ``full``: measure every
-    value of each setting. ``least_priority``: measurements with a larger number exceed the budget. ``files``,
-    ``data_per_rank``: requested by the user. ``nodes``: host -> maximum number of ranks (empty: a single host).
+    value of each setting. ``least_priority``: leave out measurements with a larger (less important) priority number.
+    ``files``, ``data_per_rank``: requested by the user. ``nodes``: host -> maximum number of ranks (empty: one host).
     """
 
     file_system: str

@@ -48,7 +48,7 @@ class RunChange:
 class HistorySeries:
     """Medians of one measurement in successive runs, with a verdict.
 
-    ``amount``: amount of work of these runs, if other runs did a different amount. ``seen_from``: smallest lasting
+    ``amount``: work of these runs, if not all runs in the store did the same amount. ``seen_from``: smallest lasting
     rise, as a share of the level, that the test detects with a power of 80 %.
     """
 

@@ -29,7 +29,7 @@ _MOST_IDLE_PASSES = 3
 # Maximum number of listed names that do not exist, because a faulty server may list names without end. On tmpfs, a
 # million names take seconds.
 _MOST_VANISHED = 1_000_000
-# Maximum number of names of subdirectories in memory, about 100 bytes each. Deeper levels have a smaller share.
+# Maximum number of subdirectory names in memory at the top level, about 100 bytes each. Deeper levels may have fewer.
 _MOST_INNER = 100_000
 # Maximum depth of directories, because a faulty server may nest them without end. Plans have 17 levels. On tmpfs, this
 # depth takes 1 s, and double the depth 3 s.

@@ -296,7 +296,7 @@ def refuse_place_of_others(real: Path, directory: int, *, squashed: bool) -> Non
         "other users can replace what root creates in this directory",
         where=str(real),
         why=why,
-        remedy=f"Give a directory of root in it: mkdir {inside}. Or do not run strakes as root.",
+        remedy=f"Make a directory in it that belongs to root: mkdir {inside}. Or do not run strakes as root.",
     )
 
 

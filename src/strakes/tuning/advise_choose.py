@@ -24,7 +24,7 @@ _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
 # Advice on stripe counts needs a measured file size that differs from the file's size by at most this factor.
 _LIKE_TIMES = 8.0
-# Stripe size at which the striping study, like its publication (S1), varies the stripe count.
+# Stripe size while the stripe count varies, in the striping study and in the publication that it repeats (S1).
 _USUAL_STRIPE_BYTES = 1 << 20
 
 

@@ -152,7 +152,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
 
 
 def disk_lines(diskstats: str) -> dict[str, str]:
-    """Return disk -> numbers of its line in /proc/diskstats, without partitions and virtual devices."""
+    """Return disk -> the counters in its line of /proc/diskstats, without partitions and virtual devices."""
     matches = (_DISK.match(line) for line in diskstats.splitlines())
     return {match[1]: match[2] for match in matches if match and not _NO_DISK.match(match[1])}
 

@@ -29,7 +29,7 @@ MOST_ROWS = 2_000_000  # Maximum number of rows: a year of values per minute in 
 _ONE_ALARM_S = 3 * 86400.0
 # Accepted times: years 1980 to 9999. Smaller numbers are probably days of a spreadsheet. datetime has no later years.
 _EARLIEST_S, _LAST_S = 315532800.0, 253402300799.0
-# A file is refused if it has more unreadable rows than this number and than this share of all rows.
+# A file is refused if more than 3 rows, and more than 1 % of all rows, are unreadable.
 _MOST_UNREAD, _MOST_UNREAD_SHARE = 3, 0.01
 _MOST_VALUE = 2.0**64  # Largest accepted value: counters have 8 bytes. Powers of larger values could overflow.
 _SEPARATORS = (",", ";", "\t", "|")

@@ -194,7 +194,6 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
     bmc = controller.read(Bmc)
     pdus = []
     for one in table.tables("pdu"):
-        # Versions 1 and 2c of SNMP need a community, version 3 a user.
         plain = {} if "snmp" in str(one.values.get("agent")) else {"snmp_version": ""}
         if one.values.get("snmp_version") in ("1", "2c"):
             pdu = one.read(Pdu, needs=("community",), user="", password_script="", **plain)

@@ -150,7 +150,6 @@ def _ticket(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _bundle(builder: CibBuilder, words: list[str]) -> None:
-    # A bundle is represented by a clone of a Dummy resource.
     copies = [word.partition("=")[2] for word in words if re.match(r"(promoted-max|masters)=[1-9]", word)]
     meta = [f"promoted-max={copies[0]}", "promotable=true"] if copies else []
     _create(builder, [f"{words[0]}-container", "Dummy", "clone", words[0], *meta])

@@ -45,7 +45,7 @@ _LONGEST_PILOT_PHASE_S = 0.5
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
-# Trials of three cells check the chosen amounts. Of all cells, sorted by duration, they are at these relative positions.
+# Trials of three cells check the chosen amounts. Relative positions of the three among all cells, sorted by duration.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Maximum share of the budget that a measurement with several times the work is expected to take.
 _LONGER_SHARE = 0.04

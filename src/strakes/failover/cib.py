@@ -99,9 +99,8 @@ class Cib:
     @cached_property
     def devices(self) -> tuple[Primitive, ...]:
         """Return the fencing devices, except those with ``target-role=Stopped``."""
-        return tuple(
-            one for one in self.primitives if one.standard == "stonith" and one.meta.get("target-role") != "Stopped"
-        )
+        present = (one for one in self.primitives if one.standard == "stonith")
+        return tuple(one for one in present if one.meta.get("target-role") != "Stopped")
 
     @cached_property
     def clones(self) -> dict[str, dict[str, str]]:
@@ -268,9 +267,8 @@ class Cib:
         if device.agent.startswith("external/"):
             # In external/libvirt, an entry is HOST:DOMAIN, that is, a node and its virtual machine.
             listed = [name.partition(":")[0] for name in listed]
-        mapped = [
-            pair.partition(":")[0] for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
-        ]
+        pairs = re.split(r"[;\s]+", device.values.get("pcmk_host_map", "").strip())
+        mapped = [pair.partition(":")[0] for pair in pairs]
         known = {name.lower(): name for name in (*self.remote_nodes, *self.nodes)}  # Pacemaker ignores case in names.
         return tuple(dict.fromkeys(known.get(name.lower(), name) for name in (*listed, *mapped) if name))
 

@@ -103,19 +103,17 @@ def _setting(block: Block, name: str) -> tuple[str, ...]:
 
 def sbd(setup: Setup) -> Iterator[Thing]:
     """Yield the settings of sbd, and properties of the disks that it uses."""
-    disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
+    disks = re.findall(r"[^;\s]+", setup.sbd.get("SBD_DEVICE", ""))
     data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
     devices = [one for one in setup.devices if one.agent in SBD]
     lists = [one.values.get("devices") or one.values.get("sbd_device", "") for one in devices]
-    named = [[disk for disk in re.split(r"[,;\s]+", text) if disk] for text in lists]
+    named = [given for text in lists if (given := {*re.findall(r"[^,;\s]+", text)})] if disks else []
     deduced: Table = {
-        "has a device in Pacemaker": yes(any(one.agent in SBD for one in setup.devices)),
+        "has a device in Pacemaker": yes(devices),
         "disks": disks,
         "disks given twice": [disk for disk in disks if disks.count(disk) > 1],
         "disks with data": [disk for disk in disks if disk in data],
-        "other disks in Pacemaker": [
-            disk for given in named if given and disks for disk in sorted(set(given) ^ set(disks))
-        ],
+        "other disks in Pacemaker": sorted({disk for given in named for disk in given ^ set(disks)}),
         "watchdog of Corosync": setup.corosync.one("resources").get("watchdog_device"),
     }
     yield Thing("sbd", facts(setup.sbd, deduced))

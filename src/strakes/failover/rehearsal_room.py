@@ -215,9 +215,8 @@ class Room:
 
     def powered(self, node: Node) -> bool:
         """Return whether the node has power from at least one feed."""
-        return not self.is_broken("supply", node.name) and any(
-            not self.is_broken("feed", feed) for feed in node.power_feeds
-        )
+        fed = any(not self.is_broken("feed", feed) for feed in node.power_feeds)
+        return fed and not self.is_broken("supply", node.name)
 
     def alive(self, node: Node) -> bool:
         """Return whether the node has power and has not failed."""

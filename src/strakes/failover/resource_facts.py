@@ -137,6 +137,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
     own = {*setup.node_names}  # A DRBD host at another site is no node of this cluster.
     hosts = {r.name: str(len({one.name for one in r.hosts} & own) or len(r.hosts) or "") for r in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
+    single = options_of("agents with one promoted copy")
     for name, meta in cib.clones.items():
         members = [one for one in cib.primitives if one.clone == name]
         times = {one.agent: advised_times(f"{one.provider}:{one.agent}") for one in members}
@@ -151,9 +152,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
             "is used on both nodes": yes(setup.writes_on_both_nodes),
             "number of nodes": str(len(cib.members_of_corosync)),
             "number of hosts": [hosts.get(one.values.get("drbd_resource", ""), "") for one in members],
-            "has one promoted copy": yes(
-                any(one.agent in options_of("agents with one promoted copy") for one in members)
-            ),
+            "has one promoted copy": yes(any(one.agent in single for one in members)),
         }
         yield Thing(f"cib: {name}", facts(meta, deduced))
 

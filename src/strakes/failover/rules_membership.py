@@ -52,11 +52,10 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     names = {*setup.node_names, *links} - {"", "localhost"}
     rows = [(ip, name) for full, ip in hosts_of(setup).items() if (name := full.partition(".")[0]) in names]
-    yield from (
-        f"hosts: {name} is {address}" for address, name in rows if address == "::1" or address.startswith("127.")
-    )
     yield from (f"hosts: {address} is {first} and {name}" for address, first, name in shared(rows))
     for address, name in rows:
+        if address == "::1" or address.startswith("127."):
+            yield f"hosts: {name} is {address}"
         own = links.get(name, {address})
         near = {link.rpartition(".")[0] for link in own if "." in link and is_address(link)}
         if address not in own and address.rpartition(".")[0] in near:
@@ -120,9 +119,8 @@ def quorum_device_wrong(setup: Setup) -> Iterator[str]:
         alike = own | {one.values.get("ip", "") for one in setup.services}
         for key, command in device.one("heuristics").settings:
             last = (command.split() or ["/bin/true"])[-1]
-            if key.startswith("exec_") and (
-                last in alike or re.fullmatch(r"127\..*|::1|localhost|.*/(true|false)", last)
-            ):
+            same = last in alike or re.fullmatch(r"127\..*|::1|localhost|.*/(true|false)", last)
+            if same and key.startswith("exec_"):
                 yield Doubtful(f"corosync.conf: {key}: {command} has the same result on both nodes")
         if device.get("model") == "net":
             yield from _wrong_net(setup, device, own)

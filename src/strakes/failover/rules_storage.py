@@ -81,8 +81,7 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
     if one.agent in ("ZFS", "zpool"):
         yield "pool", one.values.get("pool", "")
     if one.agent in ("LVM", "LVM-activate") and one.values.get("vg_access_mode") not in ("lvmlockd", "clvmd"):
-        group = one.values.get("vgname") or one.values.get("volgrpname", "")
-        yield "volume group", f"{group}/{one.values.get('lvname', '')}" if group else ""
+        yield from (("volume group", path.removeprefix("/dev/")) for path in provided_by(one))
     if one.agent not in (*ADDRESSES, "ZFS"):
         yield from ((f"{one.agent} {name}", one.values.get(name, "").strip()) for name in names)
 

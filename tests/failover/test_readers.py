@@ -156,8 +156,8 @@ def test_statements_about_undefined_resources_are_named_and_the_rest_is_judged(t
     assert "named-but-not-defined" in {one.rule for one in findings(setup)[0]}
     (tmp_path / "site/c.sh").write_text(PCS)
     assert read_plan(tmp_path / "site").undefined[3:] == ("c.sh is not read",), "its statements are of another kind"
-    (tmp_path / "d.crm").write_text("primitive a Dummy params\ncolocaton c inf: a b\ngroup g a\n")
-    assert read_plan(tmp_path / "d.crm").undefined == ("colocaton begins no statement",)
+    (tmp_path / "d.crm").write_text("primitive a Dummy params\ncolocaton c inf: a b\ngroup g a\ncolocation d g g\n")
+    assert read_plan(tmp_path / "d.crm").undefined == ("colocaton begins no statement", "d has no score")
     (tmp_path / "e.sh").write_text(
         "pcs cluster setup c na nb\npcs resource create a Dummy params x=1\npcs resource create a Dummy\npcs resource creat b Dummy\n"
         "pcs resource create w Dummy\npcs constraint order a then w\npcs resource clone w\n"

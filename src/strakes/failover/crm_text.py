@@ -222,11 +222,14 @@ def _add_sets(builder: CibBuilder, constraint: Xml.Element, sets: list[list[tupl
 
 
 def _colocation(builder: CibBuilder, words: list[str]) -> None:
-    score, sets, _ = _scored(words[1:], "INFINITY")
+    given, sets, _ = _scored(words[1:], "")
+    if not given and not words[1].endswith(":"):  # The score may be a node attribute.
+        builder.undefined.append(f"{words[0]} has no score")
+    score = _infinite(given or "INFINITY")
     if [len(members) for members in sets] == [1, 1]:
-        builder.colocation(words[0], sets[0][0], sets[1][0], _infinite(score))
+        builder.colocation(words[0], sets[0][0], sets[1][0], score)
     elif sets:
-        _add_sets(builder, builder.constraint("rsc_colocation", words[0], {"score": _infinite(score)}), sets, "role")
+        _add_sets(builder, builder.constraint("rsc_colocation", words[0], {"score": score}), sets, "role")
 
 
 def _order(builder: CibBuilder, words: list[str]) -> None:

@@ -11,7 +11,7 @@ from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES
-from strakes.failover.rules_possessions import clone_of
+from strakes.failover.rules_possessions import clone_of, one_name, provided_by
 from strakes.failover.setup import Setup
 
 _DEVICE = re.compile(r"/dev/drbd(\d+|_[^/]+|/by-.+)")
@@ -55,11 +55,16 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
 
 
 def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
-    """Find mounts of a DRBD device's backing disk, and backing disks that are DRBD devices."""
-    disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks | resource.metadata}
+    """Find services on a DRBD device's backing disk or volume group, and backing disks that are DRBD devices."""
+    disks = {disk: resource for resource in setup.drbd for disk in resource.disks | resource.metadata}
     for one in setup.services:
         if one.uses_disk and one.device in disks:
-            yield f"cib: {one.id} uses {one.device}, the disk of {disks[one.device]}"
+            yield f"cib: {one.id} uses {one.device}, the disk of {disks[one.device].name}"
+        groups = provided_by(one) if one.agent in ("LVM", "LVM-activate") else ()
+        for resource in [resource for disk, resource in disks.items() if f"{one_name(disk)}/".startswith(groups)]:
+            clone = clone_of(setup, min(resource.devices, default=""))
+            if clone and setup.pacemaker.ties.waits_for_promotion(one, clone):
+                yield f"cib: {one.id} activates the volume group below {resource.name} after the promotion"
     for resource in setup.drbd:
         for disk in sorted(resource.disks):
             if _DEVICE.fullmatch(disk) and not resource.block.all("stacked-on-top-of"):

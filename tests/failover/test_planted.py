@@ -34,8 +34,10 @@ _READ = [mistake for mistake in _FOUND if mistake not in _SIMULATED]
 BASES = {base: list(mistakes) for base, mistakes in groupby(sorted(_READ, key=attrgetter("base")), attrgetter("base"))}
 # Without --all, one of eight mistakes in each configuration is planted: all of them take a minute.
 _STEP = 8
-# All rules judge every tenth mistake, so that a rule that fails on a damaged file is noticed. They take 20 ms.
+# All rules judge every tenth mistake, so that a rule that fails on a damaged file is noticed. They take 80 ms. Without
+# --all, they do so only in one of five configurations.
 _WHOLE_STEP = 10
+_WHOLE = list(BASES)[::5]
 
 
 def test_every_mistake_that_is_found_names_an_existing_rule() -> None:
@@ -47,13 +49,13 @@ def test_the_mistakes_planted_in_a_good_configuration_are_found(
     base: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with_cib(base, tmp_path)
-    missed = []
-    for number, mistake in enumerate(BASES[base][:: 1 if request.config.getoption("--all") else _STEP]):
+    missed, every = [], request.config.getoption("--all")
+    for number, mistake in enumerate(BASES[base][:: 1 if every else _STEP]):
         with mistake.planted(tmp_path):
             setup = read_plan(tmp_path)
         rule = RULES[mistake.rule]
         found = any(places_of(rule, setup, views_of_nodes(setup)))
-        if number % _WHOLE_STEP == 0:
+        if number % _WHOLE_STEP == 0 and (every or base in _WHOLE):
             found = rule.name in {finding.rule for finding in findings(setup)[0]}
         missed += [] if found else [mistake.name]
     assert not missed
@@ -93,4 +95,4 @@ def test_the_cause_of_a_complaint_is_found(complaint: Mapping[str, Any]) -> None
         need("crm_verify")
         assert [one for one in verdicts(setup) if one.state == "refuses"]
     else:
-        assert complaint["rule"] in {finding.rule for finding in findings(setup)[0]}
+        assert any(places_of(RULES[complaint["rule"]], setup, {}))

@@ -72,7 +72,7 @@ def answer_text(answer: Answer) -> str:
     'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
     >>> others = Comparison("1", "b", 1.46, 1.3, 1.7, "sure"), Comparison("2", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "processes", "sure", "8", "a", others[0], others, 0.9, 12))
-    '2 or 8: 8 is 1.46 times as fast as 1 [1.3-1.7]'
+    '8: 1.46 times as fast as 1 [1.3-1.7]; 2 may be as fast'
     >>> others = Comparison("4 KiB", "b", 6, 5, 7, "likely"), Comparison("8 MiB", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "writes", "undecided", "1 MiB", "a", others[0], others, 0.9, 12))[:68]
     'avoid 4 KiB (likely); among the others not decided, leaning to 1 MiB'
@@ -87,7 +87,6 @@ def _text(answer: Answer) -> str:
         options = sorted(options, key=parse_bytes)
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
     slower = [one.option for one in answer.others if one.grade != "undecided"]
-    smaller = [one for one in options[: options.index(answer.chosen)] if not undecided and one not in slower]
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
     elif undecided and not apart and several:
@@ -100,8 +99,6 @@ def _text(answer: Answer) -> str:
         message = "avoid {slower} (likely); among the others not decided, leaning to {chosen} ({others})"
     elif several and undecided:
         message = "not decided; leaning to {chosen} ({others})"
-    elif several and smaller and all(one.ratio >= 1 for one in answer.others if one.grade != "undecided"):
-        message = "{smaller} or {chosen}: {chosen} is {others}"
     elif several:
         message = "{chosen}: {others}"
     elif undecided:
@@ -114,7 +111,7 @@ def _text(answer: Answer) -> str:
     shown = dict(zip(("chosen", "other", "ratio", "low", "high"), (*names, *map(number, values)), strict=True))
     share, gain, others = percent((answer.within or 1.0) - 1), percent(GOOD_ENOUGH - 1), _others(answer, options)
     shown |= {"share": share, "gain": gain, "others": others, "options": gettext(", ").join(options)}
-    shown |= {"slower": gettext(", ").join(slower), "smaller": gettext(", ").join(smaller)}
+    shown["slower"] = gettext(", ").join(slower)
     return gettext(message, finding=answer.alike, **shown)
 
 
@@ -128,8 +125,8 @@ def _others(answer: Answer, options: Sequence[str]) -> str:
         [option for option in part if option in unclear] for part in (options[:position], options[position:])
     )
     for message, rest in (
-        ("{options}: not clearly slower", before if answer.grade == "undecided" else []),
-        ("{options}: not clearly faster", [option for option in after if unclear[option] < 1]),
+        ("{options} may be as fast", before),
+        ("{options} may be faster", [option for option in after if unclear[option] < 1]),
         ("{options}: not faster", [option for option in after if unclear[option] >= 1]),
     ):
         if rest:

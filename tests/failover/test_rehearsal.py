@@ -11,6 +11,7 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
+from failover.rule_example import setup_of_example
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.failover import policy_engine
 from strakes.failover.check import check
@@ -156,12 +157,12 @@ def test_a_plan_that_does_not_start_is_refused(tmp_path: Path) -> None:
 
 def test_the_table_and_the_document_agree(strakes: StrakesRunner, tmp_path: Path) -> None:
     need("crm_simulate")
-    plan = planned("nfs", tmp_path / "plan")
-    done = strakes("failover", "rehearse", plan, "--singles", "--json", tmp_path / "out.json")
+    pair = Path(__file__).parent / "cases/one-pair-in-three-forms/a.crm"
+    done = strakes("failover", "rehearse", pair, "--singles", "--json", tmp_path / "out.json")
     assert done.returncode == 0, done.stderr
     rows = {row["failures"][0]: row for row in json.loads((tmp_path / "out.json").read_text())["singles"]}
-    assert rows["nfs1 dies"]["ending"] == "take-over" and rows["nfs1 dies"]["decided_by"] == "policy engine"
-    assert rows["network cross fails"]["decided_by"] == "model, then policy engine"
+    assert rows["na dies"]["ending"] == "take-over" and rows["na dies"]["decided_by"] == "policy engine"
+    assert rows["network link 0 fails"]["decided_by"] == "model, then policy engine"
     assert all(name in done.stdout for name in rows) and "Split brain possible: nowhere" in done.stdout
 
 
@@ -235,24 +236,24 @@ def test_the_quorum_device_breaks_a_tie_as_configured(play: Callable[..., Scene]
 
 
 def test_simulations_that_time_out_are_counted_and_the_others_are_used(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     need("crm_simulate")
 
     def slow(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
-        if argv[-2:] == ["--node-fail", "nfs1"]:
+        if argv[-2:] == ["--node-fail", "a"]:
             raise CommandTimeout("no answer")
         return run(argv, timeout_s)
 
     monkeypatch.setattr(policy_engine, "run", slow)
     monkeypatch.setattr(policy_engine, "_LIMIT_S", 300.0)
-    setup = read_plan(planned("nfs", tmp_path))
+    setup = setup_of_example(["location l g 50: a"])
     behaviour = policy_engine.behaviour_of(setup)
     assert behaviour is not None and behaviour.unanswered == 1
-    assert set(behaviour.without) == {"nfs2"}
+    assert set(behaviour.without) == {"b"}
     said = [one for one in check(setup).verdicts if one.program == "crm_simulate"]
     assert [(one.state, one.text) for one in said] == [("unable", "simulations that did not end in time: 1")]
-    assert "time limit: nfs1 dies" in rehearse(setup, doubles=False).assumed[-1]
+    assert "time limit: a dies" in rehearse(setup, doubles=False).assumed[-1]
     monkeypatch.setattr("strakes.failover.rehearse._MOST_S", 0.0)
     with pytest.raises(BadInputError, match="cannot be rehearsed"):
         rehearse(setup, doubles=False)

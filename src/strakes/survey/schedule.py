@@ -78,7 +78,7 @@ class Schedule:
             self.under(visit.impact, visits)
 
     def under(self, limit: Impact, visits: Sequence[Visit]) -> None:
-        """Set the load limit, and count only those of ``visits`` that had this limit."""
+        """Set the load limit, and count only the trials in ``visits`` that had this limit."""
         if limit == self.limit:
             return
         self.limit = limit

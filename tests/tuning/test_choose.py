@@ -69,7 +69,7 @@ def test_if_all_settings_perform_alike_the_cheapest_ones_are_advised() -> None:
 def test_choices_that_noise_hides_are_unknown() -> None:
     chosen = choose(APP, world(flat, noise=1.0))
     unknown = {unknown.what: unknown for unknown in chosen.unknowns}
-    assert unknown["transfer size"].why == "4 KiB, 64 KiB, 1 MiB: no clear difference"
+    assert unknown["transfer size"].why.startswith("not decided (")
     assert unknown["transfer size"].needs.startswith("strakes study transfer-size DIR --budget ")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -72,76 +72,60 @@ def answer_text(answer: Answer) -> str:
     'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
     >>> others = Comparison("1", "b", 1.46, 1.3, 1.7, "sure"), Comparison("2", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "processes", "sure", "8", "a", others[0], others, 0.9, 12))
-    '8: 1.46 times as fast as 1 [1.3-1.7]; 2 may be as fast'
+    '8: 1.46 times as fast as 1 [1.3-1.7]; 2: at most 10 % faster'
     >>> others = Comparison("4 KiB", "b", 6, 5, 7, "likely"), Comparison("8 MiB", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "writes", "undecided", "1 MiB", "a", others[0], others, 0.9, 12))[:68]
-    'avoid 4 KiB (likely); among the others not decided, leaning to 1 MiB'
+    'avoid 4 KiB, which is likely slower; else not decided, leaning to 1 '
     """
     return gettext("; ").join(filter(None, (_text(answer), answer.remark)))
 
 
 def _text(answer: Answer) -> str:
-    undecided, several, against = answer.grade == "undecided", len(answer.others) > 1, answer.against
     options = [answer.chosen, *(one.option for one in answer.others)]
     with suppress(BadInputError):  # Settings that are not numbers or sizes have no order, so they form no range.
         options = sorted(options, key=parse_bytes)
     apart = [one for one in answer.others if not one.low <= 1 <= one.high]
-    slower = [one.option for one in answer.others if one.grade != "undecided"]
+    slower = [one for one in answer.others if one.grade != "undecided"]
+    shown, message = answer.others, "not decided; leaning to {chosen} ({others})"
     if answer.grade == "alike":
         message = "{finding} (within {share})" if answer.alike else "{options}: equally fast (within {share})"
-    elif undecided and not apart and several:
-        message = "{options}: no clear difference"
-    elif undecided and not apart:
-        message = "no clear difference ({chosen} is {ratio} times as fast as {other} [{low}-{high}])"
-    elif undecided and any(one.ratio < 1 for one in apart):
+    elif answer.grade != "undecided":
+        shown, message = tuple(slower), "{chosen}: {others}"
+    elif not apart:
+        message = "not decided ({others})"
+    elif any(one.ratio < 1 for one in apart):
         message = "not decided; {chosen} may be enough ({others}; gains below {gain} do not count)"
-    elif several and undecided and slower:
-        message = "avoid {slower} (likely); among the others not decided, leaning to {chosen} ({others})"
-    elif several and undecided:
-        message = "not decided; leaning to {chosen} ({others})"
-    elif several:
-        message = "{chosen}: {others}"
-    elif undecided:
-        message = "not decided; leaning to {chosen} ({ratio} times as fast as {other} [{low}-{high}])"
-    else:
-        message = "{chosen}: {ratio} times as fast as {other} [{low}-{high}]"
-    names, values = (answer.chosen, against.option), (against.ratio, against.low, against.high)
-    if undecided and not apart and against.ratio < 1:  # Name the faster setting first.
-        names, values = names[::-1], (1 / against.ratio, 1 / against.high, 1 / against.low)
-    shown = dict(zip(("chosen", "other", "ratio", "low", "high"), (*names, *map(number, values)), strict=True))
-    share, gain, others = percent((answer.within or 1.0) - 1), percent(GOOD_ENOUGH - 1), _others(answer, options)
-    shown |= {"share": share, "gain": gain, "others": others, "options": gettext(", ").join(options)}
-    shown["slower"] = gettext(", ").join(slower)
-    return gettext(message, finding=answer.alike, **shown)
-
-
-def _others(answer: Answer, options: Sequence[str]) -> str:
-    graded = any(one.grade != "undecided" for one in answer.others)
-    clear = [one for one in answer.others if (one.grade != "undecided" if graded else not one.low <= 1 <= one.high)]
-    texts = [gettext(", ").join(_compared(one, answer.chosen) for one in clear)]
-    position = options.index(answer.chosen)
-    unclear = {one.option: one.ratio for one in answer.others if one not in clear}
-    before, after = (
-        [option for option in part if option in unclear] for part in (options[:position], options[position:])
+    elif slower and len(answer.others) > 1:
+        message = "avoid {slower}, which is likely slower; else not decided, leaning to {chosen} ({others})"
+    others = gettext(", ").join(_compared(one, answer.chosen, named=not apart and one is shown[0]) for one in shown)
+    if unclear := [option for option in options if option in {one.option for one in answer.others if one not in shown}]:
+        # An answer has a grade only if no other setting is more than this faster (stats.grades).
+        rest = gettext("{options}: at most {gain} faster", options=gettext(", ").join(unclear), gain=_GAIN)
+        others = gettext("; ").join((others, rest))
+    return gettext(
+        message,
+        finding=answer.alike,
+        share=percent((answer.within or 1.0) - 1),
+        options=gettext(", ").join(options),
+        chosen=answer.chosen,
+        others=others,
+        gain=_GAIN,
+        slower=gettext(", ").join(one.option for one in slower),
     )
-    for message, rest in (
-        ("{options} may be as fast", before),
-        ("{options} may be faster", [option for option in after if unclear[option] < 1]),
-        ("{options}: not faster", [option for option in after if unclear[option] >= 1]),
-    ):
-        if rest:
-            texts.append(gettext(message, options=gettext(", ").join(rest)))
-    return gettext("; ").join(texts)
 
 
-def _compared(one: Comparison, chosen: str) -> str:
-    message = "{ratio} times as fast as {option} [{low}-{high}]"
-    ratio, low, high = one.ratio, one.low, one.high
+_GAIN = percent(GOOD_ENOUGH - 1)
+
+
+def _compared(one: Comparison, chosen: str, *, named: bool) -> str:
+    names, ratio, low, high = (chosen, one.option), one.ratio, one.low, one.high
     if ratio < 1:
-        message = "{option} is {ratio} times as fast as {chosen} [{low}-{high}]"
-        ratio, low, high = 1 / ratio, 1 / high, 1 / low
-    shown = {"option": one.option, "chosen": chosen, "ratio": number(ratio), "low": number(low), "high": number(high)}
-    return gettext(message, **shown)
+        names, ratio, low, high = names[::-1], 1 / ratio, 1 / high, 1 / low
+    message = "{chosen} is {ratio} times as fast as {other} [{low}-{high}]"
+    if one.ratio >= 1 and not named:
+        message = "{ratio} times as fast as {other} [{low}-{high}]"
+    shown = dict(zip(("ratio", "low", "high"), map(number, (ratio, low, high)), strict=True))
+    return gettext(message, chosen=names[0], other=names[1], **shown)
 
 
 def legend() -> str:

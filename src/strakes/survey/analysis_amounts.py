@@ -26,22 +26,23 @@ _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blo
 
 
 def amounts_of(results: Results) -> str:
-    """Return as text the ranges of phase lengths, of data per rank, and of files per rank."""
+    """Return as text the ranges of phase lengths, and of data and files of a phase, in all and per rank."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return gettext("nothing was measured")
     seconds = sorted(sample.elapsed_s for sample in samples)
     short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
     parts = [gettext("90 % of the phases took {shortest} to {longest}", shortest=short, longest=long)]
-    data = sorted(sample.bytes / len(sample.ranks) for sample in samples if _moves_data(sample))
-    files = sorted(sample.operations / len(sample.ranks) for sample in samples if sample.kind == "metadata")
-    amount = _span(format_bytes(data[0]), format_bytes(data[-1])) if data else ""
-    numbers = _span(f"{files[0]:,.0f}", f"{files[-1]:,.0f}") if files else ""
-    if amount:
-        parts.append(gettext("each rank moved {amount}", amount=amount))
-    if numbers:
-        message = "and worked on {numbers} files" if amount else "each rank worked on {numbers} files"
-        parts.append(gettext(message, numbers=numbers))
+    moving = [(sample.bytes, sample.bytes / len(sample.ranks)) for sample in samples if _moves_data(sample)]
+    worked = [
+        (sample.operations, sample.operations / len(sample.ranks)) for sample in samples if sample.kind == "metadata"
+    ]
+    if moving:
+        amount, each = (_span(*map(format_bytes, (min(part), max(part)))) for part in zip(*moving, strict=True))
+        parts.append(gettext("data phases moved {amount} ({each} per rank)", amount=amount, each=each))
+    if worked:
+        numbers, each = (_span(f"{min(part):,.0f}", f"{max(part):,.0f}") for part in zip(*worked, strict=True))
+        parts.append(gettext("metadata phases worked on {numbers} files ({each} per rank)", numbers=numbers, each=each))
     return gettext(", ").join(parts)
 
 

@@ -72,7 +72,7 @@ def answer_text(answer: Answer) -> str:
     'O_DIRECT: 4.1 times as fast as buffered [2-6.7]'
     >>> others = Comparison("1", "b", 1.46, 1.3, 1.7, "sure"), Comparison("2", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "processes", "sure", "8", "a", others[0], others, 0.9, 12))
-    '8: 1.46 times as fast as 1 [1.3-1.7]; 2: at most 10 % faster'
+    '8: 1.46 times as fast as 1 [1.3-1.7]; 2 may be slower than 8, or up to 10 % faster'
     >>> others = Comparison("4 KiB", "b", 6, 5, 7, "likely"), Comparison("8 MiB", "c", 1.03, 0.9, 1.1, "undecided")
     >>> answer_text(Answer("q", "s", "writes", "undecided", "1 MiB", "a", others[0], others, 0.9, 12))[:68]
     'avoid 4 KiB, which is likely slower; else not decided, leaning to 1 '
@@ -93,15 +93,16 @@ def _text(answer: Answer) -> str:
         shown, message = tuple(slower), "{chosen}: {others}"
     elif not apart:
         message = "not decided ({others})"
-    elif any(one.ratio < 1 for one in apart):
+    elif any(one.ratio < 1 for one in answer.others):
         message = "not decided; {chosen} may be enough ({others}; gains below {gain} do not count)"
     elif slower and len(answer.others) > 1:
         message = "avoid {slower}, which is likely slower; else not decided, leaning to {chosen} ({others})"
     others = gettext(", ").join(_compared(one, answer.chosen, named=not apart and one is shown[0]) for one in shown)
     if unclear := [option for option in options if option in {one.option for one in answer.others if one not in shown}]:
         # An answer has a grade only if no other setting is more than this faster (stats.grades).
-        rest = gettext("{options}: at most {gain} faster", options=gettext(", ").join(unclear), gain=_GAIN)
-        others = gettext("; ").join((others, rest))
+        rest = "{options} may be slower than {chosen}, or up to {gain} faster"
+        shown_rest = gettext(rest, options=gettext(", ").join(unclear), chosen=answer.chosen, gain=_GAIN)
+        others = gettext("; ").join((others, shown_rest))
     return gettext(
         message,
         finding=answer.alike,
@@ -132,7 +133,8 @@ def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
         "sure: all answers marked sure hold, with 95 % confidence; likely: wrong with at most {share} probability; "
-        "alike: at most {most} apart; -: not decided, a lead may be chance; (in parentheses): may hold for memory only",
+        "alike: at most {most} apart; -: not decided, the true difference may be none or larger; "
+        "(in parentheses): may hold for memory only",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),
     )

@@ -39,10 +39,12 @@ def amounts_of(results: Results) -> str:
     ]
     if moving:
         amount, each = (_span(*map(format_bytes, (min(part), max(part)))) for part in zip(*moving, strict=True))
-        parts.append(gettext("data phases moved {amount} ({each} per rank)", amount=amount, each=each))
+        parts.append(gettext("data phases moved {amount} ({each} per process)", amount=amount, each=each))
     if worked:
         numbers, each = (_span(f"{min(part):,.0f}", f"{max(part):,.0f}") for part in zip(*worked, strict=True))
-        parts.append(gettext("metadata phases worked on {numbers} files ({each} per rank)", numbers=numbers, each=each))
+        parts.append(
+            gettext("metadata phases worked on {numbers} files ({each} per process)", numbers=numbers, each=each)
+        )
     return gettext(", ").join(parts)
 
 

@@ -3,7 +3,8 @@
 The first survey determines the amounts. With these, IOR and mdtest repeat its settings for the time ``--loop``, in
 random order. More surveys follow. The table shows how many clear questions each survey answered, and how many answers
 the loops contradict. With ``--script TIME``, a simple rival is judged, too: IOR and mdtest run for TIME, and the best
-median wins. Needs ``ior``, ``mdtest``, the launcher of their MPI, root (to drop caches) and a machine without other load.
+median wins. Needs ``ior``, ``mdtest``, the launcher of their MPI, root (to drop caches) and a machine without other load. With more
+ranks than processors, ranks that wait in a barrier of MPICH take processor time from the others.
 """
 
 from __future__ import annotations

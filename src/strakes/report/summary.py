@@ -152,7 +152,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
 def _headed(sources: Sequence[str], width: int) -> Iterator[Sequence[_Line]]:
     for before, source in zip(["", *sources], sources, strict=False):
         lines = wrap(heading_of(source), width - 2) if source != before else []
-        yield list(_plain(*(f"  {line}" for line in lines), style="yellow"))
+        yield [*(((),) if lines else ()), *_plain(*(f"  {line}" for line in lines), style="yellow")]
 
 
 def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:

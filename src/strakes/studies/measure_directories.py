@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from strakes.model.cell import Cell
 from strakes.model.phases import SmallFilesPhase
 from strakes.model.place import Place
 from strakes.model.plan import Plan
-from strakes.runs.records import Visit
+from strakes.runs.records import LayoutGiven, Visit
 from strakes.targets import calls
 from strakes.targets.description import Layout, Placement, layout_differences, placement_differences
 from strakes.targets.marker import MARKER_NAME
@@ -102,18 +102,6 @@ def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> 
     return found
 
 
-@dataclass(frozen=True)
-class GivenLayout:
-    """The requested layout of new files (``wanted``), and the actual layout (``given``, None if it was refused).
-
-    ``differences``: texts on how the layouts differ, or on the reason for the refusal.
-    """
-
-    wanted: Layout
-    given: Layout | None
-    differences: tuple[str, ...]
-
-
 class LayoutDirectories:
     """Working directories of trials: one for each layout of files, including the default layout."""
 
@@ -122,7 +110,7 @@ class LayoutDirectories:
         self._target = target
         self._made: dict[Layout, Path] = {}
 
-    def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
+    def make(self, cells: Iterable[Cell]) -> list[LayoutGiven]:
         """Create the working directories for the layouts of cells. Return the requested and the actual layouts.
 
         A directory with a different layout than requested is removed.
@@ -134,7 +122,7 @@ class LayoutDirectories:
         """Return the working directory with this layout, or None if the file system refused the layout."""
         return self._workspace if layout is None else self._made.get(layout)
 
-    def _make(self, wanted: Layout) -> GivenLayout:
+    def _make(self, wanted: Layout) -> LayoutGiven:
         place = self._workspace / f"layout{len(self._made)}"
         try:
             calls.call("mkdir", str(place))
@@ -145,11 +133,11 @@ class LayoutDirectories:
             given = self._target.set_layout(place, wanted)
         except StrakesError as error:
             calls.call("rmdir", str(place))
-            return GivenLayout(wanted, None, (error.why or error.what,))
+            return LayoutGiven(wanted, None, (error.why or error.what,))
         differences = layout_differences(wanted, given)
         if differences:
             calls.call("rmdir", str(place))
         else:
             calls.call("create", str(place / MARKER_NAME))
             self._made[wanted] = place
-        return GivenLayout(wanted, given, differences)
+        return LayoutGiven(wanted, given, differences)

@@ -67,20 +67,12 @@ _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 
 @dataclass(frozen=True)
-class Felt:
-    """One operation of the probe. ``slow``: it failed or exceeded the latency limit."""
-
-    kind: str
-    slow: bool
-
-
-@dataclass(frozen=True)
 class Control:
     """State of the load controller: the share of time in which ranks work. ``stopped``: even the lowest share disturbs.
 
     >>> control = Control()
-    >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
-    ...     control = control.after(felt)
+    >>> for slow in [False] * 50 + [True] * 3:
+    ...     control = control.after(("cycle", slow))
     >>> control.share, control.stopped
     (0.5, False)
     """
@@ -96,15 +88,16 @@ class Control:
     def share(self) -> float:
         return SHARES[self.step]
 
-    def after(self, felt: Felt) -> Control:
-        """Return the state after one more operation of the probe."""
-        recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
-        calm = 0 if felt.slow else self.calm + 1
+    def after(self, operation: tuple[str, bool]) -> Control:
+        """Return the state after one more operation: its kind, and whether it failed or exceeded the latency limit."""
+        kind, slow = operation
+        recent = (*self.recent.get(kind, ()), slow)[-WINDOW:]
+        calm = 0 if slow else self.calm + 1
         if sum(recent) >= TOO_MANY:
             return self._less()
         if self.step > 0 and calm >= self.calm_wanted:
             return Control(self.step - 1, raised=True, calm_wanted=self.calm_wanted)
-        return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
+        return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, kind: recent})
 
     def _less(self) -> Control:
         wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
@@ -128,12 +121,10 @@ def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
 class Probe:
     """Thread that runs small operations, to measure latencies as other users see them."""
 
-    def __init__(
-        self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
-    ) -> None:
+    def __init__(self, workspace: Path, rate_per_s: float = RATE_PER_S) -> None:
         self._rate_per_s = rate_per_s
         self._workspace = workspace
-        self._engine = engine()
+        self._engine = LocalEngine()
         self._felt: deque[LoggedOperation] = deque()
         self._stopping = threading.Event()
         self._failed: StrakesError | None = None
@@ -323,14 +314,14 @@ class Neighbour:
         new = self._probe.take()
         self._all += new
         felt = [
-            Felt(operation.phase, _is_slow(operation, self.limit_s))
+            (operation.phase, _is_slow(operation, self.limit_s))
             for operation in new
             if operation.due_s >= self._counts_from_s
         ]
         if new:
             self._heard_s = now_s
         elif now_s - max(self._heard_s, self._counts_from_s) > self.limit_s + _SILENT_S:
-            felt = [Felt("silence", True)] * TOO_MANY
+            felt = [("silence", True)] * TOO_MANY
         before = self._control
         for event in felt:
             self._control = self._control.after(event)

@@ -18,7 +18,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import counted, format_duration
 from strakes.runs.messages import LoggedOperation
-from strakes.studies.neighbour import Control, Felt, Probe
+from strakes.studies.neighbour import Control, Probe
 from strakes.targets import calls
 from strakes.targets.description import Interruption
 from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
@@ -144,7 +144,7 @@ class DirectoryProbe:
         for operation in operations:
             # Measure from the start of the operation, because it may have been queued behind a slow one.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
-            self._control = self._control.after(Felt(operation.phase, slow))
+            self._control = self._control.after((operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
         if not self._control.stopped:
             return []

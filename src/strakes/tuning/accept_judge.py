@@ -10,7 +10,6 @@ from typing import Any
 from strakes.base.foreign_text import for_terminal
 from strakes.base.text_width import wrapped
 from strakes.base.units import counted, format_bytes
-from strakes.model.record import from_record
 from strakes.model.results import Measured, Results
 from strakes.predict.asked import Asked, Stated
 from strakes.predict.forecasts import forecast_figures
@@ -56,10 +55,9 @@ def judge(
     command that measures all required values.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
-    capacity = from_record(_Capacity, facts)
     by_facts = {"files": _files, "bytes": _bytes}
     return tuple(
-        by_facts[need.kind](need, capacity) if need.kind in by_facts else _rate(_asked(need, results), evidence)
+        by_facts[need.kind](need, facts) if need.kind in by_facts else _rate(_asked(need, results), evidence)
         for need in needs
     )
 
@@ -82,14 +80,6 @@ class _Evidence:
 
 
 @dataclass(frozen=True)
-class _Capacity:
-    """Space and inodes as reported by statvfs(3). ``total_inodes``: 0 if the file system does not limit inodes."""
-
-    total_bytes: int = 0
-    total_inodes: int = 0
-
-
-@dataclass(frozen=True)
 class _Rate:
     need: Need
     wanted: str
@@ -109,9 +99,9 @@ class _Rate:
         return Answer(self.need, verdict, self.wanted, reading, limits, evidence, forecast)
 
 
-def _files(need: Need, capacity: _Capacity) -> Answer:
-    wanted, total = f"{counted(need.at_least, 'file')}", capacity.total_inodes
-    if not total:
+def _files(need: Need, facts: Mapping[str, Any]) -> Answer:
+    wanted, total = counted(need.at_least, "file"), facts.get("total_inodes", 0)
+    if not total:  # statvfs(3) reports 0 if the file system does not limit inodes.
         limits = (
             "This file system states no limit on the number of files. Grow a population: strakes study "
             "population DIR --files N."
@@ -121,10 +111,12 @@ def _files(need: Need, capacity: _Capacity) -> Answer:
     return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {counted(total, 'file')}", limits)
 
 
-def _bytes(need: Need, capacity: _Capacity) -> Answer:
-    verdict = PASS if capacity.total_bytes >= need.at_least else FAIL
-    wanted, total = format_bytes(need.at_least), format_bytes(capacity.total_bytes)
-    return Answer(need, verdict, wanted, total, "This is the total size, not the free space.")
+def _bytes(need: Need, facts: Mapping[str, Any]) -> Answer:
+    total = facts["total_bytes"]
+    verdict = PASS if total >= need.at_least else FAIL
+    return Answer(
+        need, verdict, format_bytes(need.at_least), format_bytes(total), "This is the total size, not the free space."
+    )
 
 
 def _asked(need: Need, results: Results) -> _Rate:

@@ -12,7 +12,7 @@ from strakes.base.units import format_bytes, typed_seconds
 from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import IntervalOf
 from strakes.model.results import Measured, Results
-from strakes.model.setting_text import level_text
+from strakes.model.setting_text import level_of, level_text
 from strakes.report.answer_text import answer_text
 from strakes.stats.grades import INTERVAL_CONFIDENCE, MOST_TIMES, times_to_decide
 from strakes.studies.overview import along, usual_cells
@@ -225,7 +225,7 @@ def _level(
     if answer is None:
         return Unknown(phase.name, what, f"too few runs compare levels of this setting{about}", command, 2)
     best = results.get(answer.measure)
-    surveyed = _as_surveyed(answer, {cell.id: _text(factor, cell) for cell in cells}) + about
+    surveyed = _as_surveyed(answer, {cell.id: level_of(factor, cell.settings[factor]) for cell in cells}) + about
     if answer.grade == "undecided":
         return Unknown(phase.name, what, surveyed, *_more(answer, command))
     if what not in _NOT_SPARED and float(now) >= 2 * float(cells[-1].settings[factor]):
@@ -234,21 +234,21 @@ def _level(
     better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
     if best.id != as_now.id and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
         reason = f"keep the present value: no other is shown to be faster{about}"
-        return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
+        return Choice(
+            phase.name, what, _value(factor, as_now), level_of(factor, as_now.settings[factor]), reason, evidence
+        )
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
     unclear = {one.measure for one in answer.others if one.grade == "undecided"}
-    smaller = [_text(factor, cell) for cell in cells[: cells.index(best)] if cell.id in unclear]
+    smaller = [level_of(factor, cell.settings[factor]) for cell in cells[: cells.index(best)] if cell.id in unclear]
     more = f"; {' or '.join(smaller)} may be good enough, too" if smaller else ""
     reason = f"the smallest level that is shown to be good enough{about} ({answer.grade}){more}"
-    return Choice(phase.name, what, _value(factor, best), _text(factor, best), reason, evidence, gain)
+    return Choice(
+        phase.name, what, _value(factor, best), level_of(factor, best.settings[factor]), reason, evidence, gain
+    )
 
 
 def _value(factor: str, cell: Measured) -> int:
     return int(float(cell.settings[factor]))
-
-
-def _text(factor: str, cell: Measured) -> str:
-    return format_bytes(float(cell.settings[factor])) if factor.endswith("_bytes") else str(cell.settings[factor])
 
 
 def _interval(versus: Comparison, of: str) -> IntervalOf:

@@ -19,7 +19,7 @@ _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
 _SHARED_DATA = "/usr/local/share:/usr/share"
 
 
-def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None = None) -> Run:
+def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool]) -> Run:
     """Return the stored run on which advice is based.
 
     Order of preference: ``wanted`` (an id or a file), the file $STRAKES_PORTRAIT, the user's newest survey or study for
@@ -43,12 +43,12 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     raise BadInputError("there are no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
 
 
-def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
+def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool]) -> Run:
     whole = []
     for run in newest:
         with suppress(BadInputError):
             run.require_whole()
-            if answers is None or answers(run):
+            if answers(run):
                 return run
             whole.append(run)
     return (whole or newest)[0]

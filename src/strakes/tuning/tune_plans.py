@@ -83,23 +83,21 @@ def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | No
     ``usual_s``: seconds per byte of each phase with the default setting. If given, return the rate relative to the
     default setting, with each phase weighted by its share of the I/O time.
     """
-    time_s = bytes_moved = 0.0
-    shares = {phase.name: 1 / len(app.phases) if phase.share is None else phase.share for phase in app.phases}
-    for phase in app.phases:
-        sample = visit.sample(phase_name(phase))
-        if sample is None or not sample.bytes or not sample.elapsed_s:
+    time_s, bytes_moved, own_s = 0.0, 0.0, seconds_per_byte(app, visit)
+    for name, phase in ((phase_name(phase), phase) for phase in app.phases):
+        if name not in own_s:
             return None
-        per_byte = sample.elapsed_s / sample.bytes
-        name = phase_name(phase)
-        time_s += shares[phase.name] * per_byte / usual_s[name] if usual_s else per_byte * app.total_bytes(phase)
+        share = 1 / len(app.phases) if phase.share is None else phase.share
+        time_s += share * own_s[name] / usual_s[name] if usual_s else own_s[name] * app.total_bytes(phase)
         bytes_moved += app.total_bytes(phase)
     return 1 / time_s if usual_s else bytes_moved / time_s
 
 
 def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
-    """Return the seconds per byte of each phase of a trial."""
+    """Return the seconds per byte of each phase of a trial that moved data."""
     names = {phase_name(phase) for phase in app.phases}
-    return {sample.name: sample.elapsed_s / sample.bytes for sample in visit.samples if sample.name in names}
+    moved = (one for one in visit.samples if one.name in names and one.bytes and one.elapsed_s)
+    return {one.name: one.elapsed_s / one.bytes for one in moved}
 
 
 def has_shares(app: App) -> bool:

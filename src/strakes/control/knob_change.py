@@ -39,12 +39,6 @@ class Reading:
     why: str = ""
     unread: ServerUnreadError | None = None
 
-    @property
-    def value(self) -> str | None:
-        """Return the value if it is the same in all places, else None."""
-        different = set(self.values.values())
-        return different.pop() if len(different) == 1 else None
-
 
 @dataclass(frozen=True)
 class Effective:

@@ -224,7 +224,6 @@ class SpaceSearched(RunEvent):
     factors: tuple[Mapping[str, Any], ...]
     points: tuple[tuple[Setting, ...], ...]
     scale: Mapping[str, Any]
-    ranks_per_node: int | None
     not_tried: tuple[str, ...]
 
 

@@ -38,12 +38,13 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
     factors: list[Factor] = []
     refused: list[str] = []
     for reading in read(target, tuple(wanted)) if wanted else ():
-        knob, now = reading.knob, reading.value
-        if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
-            different = bool(reading.values) and knob.changeable
+        knob, found = reading.knob, set(reading.values.values())
+        if len(found) != 1 or not knob.changeable:
+            different = bool(found) and knob.changeable
             why = "the setting differs between places" if different else "strakes does not change it"
             what, where = f"{knob.name} cannot be tried here", str(target.path)
             raise BadInputError(what, where=where, why=reading.why or why, remedy="strakes knobs list DIR")
+        now = found.pop()
         present = _NOT_SET if now is None else knob.canonical(now)
         values = [present]
         for value in wanted[knob.name]:
@@ -130,10 +131,8 @@ def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[Tria
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
     """Return the event that stores the search space and the trial size. It is stored before the first trial."""
-    amounts = asdict(scale)
-    per_node = amounts.pop("ranks_per_node")
     factors = tuple(asdict(factor) for factor in space.factors)
-    return SpaceSearched(factors, tuple(space.points), amounts, per_node, tuple(not_tried))
+    return SpaceSearched(factors, tuple(space.points), asdict(scale), tuple(not_tried))
 
 
 def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
@@ -150,8 +149,7 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
     known = [len(point) == len(levels) and all(map(set.__contains__, levels, point)) for point in stored.points]
     if not known or not all(known) or tuple(factor.default for factor in factors) not in stored.points:
         raise ValueError("the stored points are not points of the stored search space")
-    scale = from_record(TrialSize, {**stored.scale, "ranks_per_node": stored.ranks_per_node})
-    return SearchSpace(factors, only=stored.points), scale
+    return SearchSpace(factors, only=stored.points), from_record(TrialSize, stored.scale)
 
 
 def confirmation_of(run: Run) -> Confirmation | None:

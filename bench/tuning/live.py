@@ -57,6 +57,6 @@ def _searched(grid: Grid, runner: Runner, seed: int, budget: float) -> tuple[Sea
     while trials := search.next_block(spent / budget, lambda _trial: 1 / budget):
         block = search.blocks
         for trial in trials:
-            search.tell(TrialResult(trial, block, runner.value(trial.point)))
+            search.told.append(TrialResult(trial, block, runner.value(trial.point)))
             spent += 1
     return search, spent

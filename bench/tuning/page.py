@@ -17,7 +17,7 @@ from bench.tuning.live import KEPT
 from bench.tuning.made_up import MadeUpSampler, made_up
 from bench.tuning.resampled import METHODS, Found, Sampler, searches
 from bench.tuning.worth import Worth, scatter
-from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
+from strakes.tuning.tune_search import Search, Trial, TrialResult
 from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import typed
 
@@ -269,7 +269,7 @@ def _claims(seed: int, noise: Callable[[random.Random], float]) -> bool:
     space = SearchSpace(
         (Factor("a", (1, 2, 3, 4), 1), Factor("b", (1, 2, 3, 4), 1), Factor("c", ("x", "y", "z"), "x", ordered=False))
     )
-    search, chance, spent, budget = Search(space, seed, Rules(block=8)), random.Random(seed), 0.0, 32
+    search, chance, spent, budget = Search(space, seed, block=8), random.Random(seed), 0.0, 32
 
     def cost(_trial: Trial) -> float:
         return 1 / budget
@@ -277,7 +277,7 @@ def _claims(seed: int, noise: Callable[[random.Random], float]) -> bool:
     while trials := search.next_block(spent, cost):
         block, drift = search.blocks, noise(chance) / 2
         for trial in trials:
-            search.tell(TrialResult(trial, block, math.exp(drift + noise(chance))))
+            search.told.append(TrialResult(trial, block, math.exp(drift + noise(chance))))
             spent += 1 / budget
     return search.gain is not None and search.gain.interval is not None and search.gain.interval.low > 1
 

@@ -86,7 +86,7 @@ def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
         while trials := search.next_block(sampler.spent / sampler.budget, lambda _trial: 1 / sampler.budget):
             block = search.blocks
             for trial in trials:
-                search.tell(TrialResult(trial, block, sampler.value(trial.point)))
+                search.told.append(TrialResult(trial, block, sampler.value(trial.point)))
     except OutOfBudgetError:
         pass
     return search.best

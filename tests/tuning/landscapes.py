@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from strakes.model.portrait import Setting
-from strakes.tuning.tune_search import Rules, Search, TrialResult
+from strakes.tuning.tune_search import Search, TrialResult
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 
 Truth = Callable[[Mapping[str, Setting]], float]
@@ -44,10 +44,10 @@ def searched(search: Search, truth: Truth, budget: float, noise: float, seed: in
         block, drift = search.blocks, chance.gauss(0, noise / 2)
         for trial in trials:
             value = truth(search.space.settings(trial.point)) * math.exp(drift + chance.gauss(0, noise))
-            search.tell(TrialResult(trial, block, value))
+            search.told.append(TrialResult(trial, block, value))
             spent += 1 / budget
     return search
 
 
-def search_of(seed: int, **rules: float) -> Search:
-    return Search(space(), seed, Rules(**rules))  # type: ignore[arg-type]
+def search_of(seed: int, block: int = 6) -> Search:
+    return Search(space(), seed, block=block)

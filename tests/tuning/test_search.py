@@ -54,7 +54,7 @@ def test_bad_settings_are_not_repeated() -> None:
 def test_a_resumed_search_continues_exactly() -> None:
     whole = searched(search_of(5), hill, budget=30, noise=0.1, seed=5)
     cut = next(number for number, result in enumerate(whole.told) if result.block == 6)
-    resumed = Search(whole.space, 5, whole.rules, told=list(whole.told[:cut]))
+    resumed = Search(whole.space, 5, told=list(whole.told[:cut]))
     block = resumed.next_block(len(resumed.told) / 30, lambda trial: 1 / 30)
     assert block == [result.trial for result in whole.told if result.block == 6]
 
@@ -67,7 +67,7 @@ def test_a_failing_setting_is_avoided_and_does_not_end_the_search() -> None:
         for trial in trials:
             at = search.space.settings(trial.point)
             fails = at["interface"] == "mmap"
-            search.tell(TrialResult(trial, block, None if fails else hill(at)))
+            search.told.append(TrialResult(trial, block, None if fails else hill(at)))
             spent += 1 / 40
     assert search.space.settings(search.best)["interface"] != "mmap"
 

@@ -21,7 +21,7 @@ from strakes.tuning.advise_paste import Paste, pastes
 from strakes.tuning.trial import confirmation_of, observed, preparation_of
 from strakes.tuning.tune_effects import Effects, effects
 from strakes.tuning.tune_plans import TrialSize
-from strakes.tuning.tune_search import Rules, Search
+from strakes.tuning.tune_search import Search
 from strakes.tuning.tune_space import Point
 from strakes.tuning.tune_words import KNOB, to_do, typed
 
@@ -76,7 +76,7 @@ class TuningOutcome:
     @cached_property
     def most_possible(self) -> float:
         """Upper confidence limit of the ratio of the best rate to the present rate."""
-        upper = (1 + self.search.rules.confidence) / 2
+        upper = (1 + self.search.confidence) / 2
         gain = self.search.gain
         fresh = gain.interval.high if gain and gain.interval else 1.0
         return max(self.search.most_possible(upper), fresh)
@@ -90,7 +90,7 @@ class TuningOutcome:
     @property
     def statement(self) -> str:
         """The result of the search in a few sentences."""
-        confidence, gain = f"{self.search.rules.confidence:.0%}", self.search.gain
+        confidence, gain = f"{self.search.confidence:.0%}", self.search.gain
         if self.verdict == "unfinished":
             return gettext("The search ended before its best setting was confirmed, so no gain is claimed.")
         if gain is not None and (interval := gain.interval) is not None:
@@ -167,7 +167,6 @@ def outcome_of(run: Run) -> TuningOutcome:
     space, scale = preparation
     options = run.manifest["options"]
     app = app_from_text(options["app"], str(run.manifest["name"]))
-    rules = Rules(confidence=float(options["confidence"]))
     told = observed(app, space, run.visits)
-    search = Search(space, int(options["seed"]), rules, told, confirmation_of(run))
+    search = Search(space, int(options["seed"]), float(options["confidence"]), told, confirmation_of(run))
     return TuningOutcome(run, app, search, scale)

@@ -39,7 +39,7 @@ from strakes.tuning.request import KIND, TuningRequest
 from strakes.tuning.trial import Bench, confirmation_of, knob_factors, observed, preparation_of, space_event, usual_of
 from strakes.tuning.tune_offers import INTERFACES, LAYOUT_FACTORS, POSIX, Abilities, narrowed, offers
 from strakes.tuning.tune_plans import TrialSize, has_shares, layout_of
-from strakes.tuning.tune_search import Rules, Search, Trial
+from strakes.tuning.tune_search import Search, Trial
 from strakes.tuning.tune_space import Constraint, SearchSpace
 from strakes.tuning.tune_words import levels_from, named, typed
 
@@ -81,16 +81,15 @@ class _Session:
         self.spent_before_s: float = sum(visit.elapsed_s for visit in self.visits)
         progress.resumed(self.spent_before_s)
         progress.update("probing the file system", 0.0, "")
-        space, scale, rules = self._prepare()
+        space, scale = self._prepare()
         self.bench = Bench(request.app, space, scale, site)
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
-        self.history = Search(space, request.seed, rules, confirmation=confirmation_of(writer.run))
+        told = observed(request.app, space, self.visits)
+        self.history = Search(space, request.seed, request.confidence, told, confirmation_of(writer.run))
         self.confirmation_kept = self.history.confirmation is not None
-        for observation in observed(request.app, space, self.visits):
-            self.history.tell(observation)
 
-    def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
+    def _prepare(self) -> tuple[SearchSpace, TrialSize]:
         request, stored = self.request, preparation_of(self.writer.run)
         known = stored and stored[1]
         able, scale, facts, why_not = look(request.app, self.site, self.hello, request.launch, request.budget_s, known)
@@ -117,7 +116,7 @@ class _Session:
                 why=f"in {', '.join(sorted(names)) or 'the combinations of settings'}",
                 remedy="Start a new search without --resume.",
             )
-        return space, scale, Rules(confidence=request.confidence)
+        return space, scale
 
     def search(self) -> None:
         while trials := self.history.next_block(self._spent(), self._cost):
@@ -139,7 +138,7 @@ class _Session:
         self.writer.append_visit(visit)
         self.visits.append(visit)
         note_unread(self.site, self.writer, self.progress.note)
-        self.history.tell(observed(self.request.app, self.bench.space, self.visits)[-1])
+        self.history.told.append(observed(self.request.app, self.bench.space, self.visits)[-1])
 
     def _remember_confirmation(self) -> None:
         confirmation = self.history.confirmation

@@ -49,7 +49,7 @@ class Effects:
 
 def effects(search: Search) -> Effects:
     """Return the effects of all settings, from the results of a search."""
-    space, confidence = search.space, search.rules.confidence
+    space, confidence = search.space, search.confidence
     numbers, drawn = search.drawn(_DRAWS)
     points = [space.points[number] for number in numbers]
     known = {point: place for place, point in enumerate(points)}

@@ -46,19 +46,6 @@ class TrialResult:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """Ends of the stages as shares of the budget, trials per block, and maximum numbers of finalists and final runs."""
-
-    confidence: float = 0.9
-    screen_until: float = 0.2
-    explore_until: float = 0.7
-    race_until: float = 0.85
-    block: int = 6
-    finalists: int = 5
-    most_confirming: int = 20
-
-
-@dataclass(frozen=True)
 class Confirmation:
     """Plan of the final comparison: the setting to compare with the default, and the number of runs of each."""
 
@@ -66,6 +53,9 @@ class Confirmation:
     runs: int
 
 
+# Ends of the stages as shares of the budget. With twice the first, fewer trials remain to improve on a good setting.
+_SCREEN_SHARE, _EXPLORE_SHARE, _RACE_SHARE = 0.2, 0.7, 0.85
+_FINALISTS, _MOST_CONFIRMING_RUNS = 5, 20  # Maximum numbers of settings in a race, and of final runs of each.
 # Weights of the space-filling design: for the avoidance of repeated levels, and for chance.
 _USED, _CHANCE = 0.5, 0.3
 # A setting is repeated while it is the best one in at least this share of the posterior samples.
@@ -78,21 +68,21 @@ _DRAWS = 400  # Number of posterior samples: a share of samples has a standard e
 
 @dataclass
 class Search:
-    """State of a search for the best setting. ``told``: results of all trials in chronological order."""
+    """State of a search for the best setting.
+
+    ``told``: results of all trials in chronological order. ``block``: number of trials that are run together.
+    """
 
     space: SearchSpace
     seed: int
-    rules: Rules = Rules()
+    confidence: float = 0.9
     told: list[TrialResult] = field(default_factory=list)
     confirmation: Confirmation | None = None
+    block: int = 6
 
     def __post_init__(self) -> None:
         self._geometry = Geometry(self.space)
         self._fitted: tuple[int, Surrogate] | None = None
-
-    def tell(self, observation: TrialResult) -> None:
-        """Add the result of a trial."""
-        self.told.append(observation)
 
     def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
         """Return the next block of trials in the order to run them. An empty list ends the search.
@@ -143,7 +133,7 @@ class Search:
         best, default = self.fresh(self.best), self.fresh(self.space.default)
         if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
             return None
-        return paired_ratio(best, default, self.rules.confidence)
+        return paired_ratio(best, default, self.confidence)
 
     def fresh(self, point: Point) -> dict[int, float]:
         """Return the rates of a setting in the final comparison, by block (round of trials)."""
@@ -166,20 +156,20 @@ class Search:
         return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
 
     def _stage(self, spent: float) -> Stage:
-        if self.confirmation is not None or spent >= self.rules.race_until or len(self.told) >= MOST_TRIALS:
+        if self.confirmation is not None or spent >= _RACE_SHARE or len(self.told) >= MOST_TRIALS:
             return "confirm"
-        if any(result.trial.stage == "race" for result in self.told) or spent >= self.rules.explore_until:
+        if any(result.trial.stage == "race" for result in self.told) or spent >= _EXPLORE_SHARE:
             return "race"
-        if any(result.trial.stage == "explore" for result in self.told) or spent >= self.rules.screen_until:
+        if any(result.trial.stage == "explore" for result in self.told) or spent >= _SCREEN_SHARE:
             return "explore" if self._any_value() else "screen"
         return "screen"
 
     def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
-        affordable = int(self.rules.screen_until / max(1e-9, cost(Trial(self.space.default, "screen"))))
-        wanted = max(2 * self.rules.block, min(len(self.space.points) // 3, affordable))
+        affordable = int(_SCREEN_SHARE / max(1e-9, cost(Trial(self.space.default, "screen"))))
+        wanted = max(2 * self.block, min(len(self.space.points) // 3, affordable))
         seen = [result.trial.point for result in self.told if result.trial.stage == "screen"]
         rest = [point for point in self._spread_out(wanted) if point not in seen]
-        return [Trial(point, "screen") for point in rest[: self.rules.block]]
+        return [Trial(point, "screen") for point in rest[: self.block]]
 
     def _spread_out(self, count: int) -> list[Point]:
         levels = self._geometry.levels
@@ -205,7 +195,7 @@ class Search:
         numbers = self._drawn(generator, best)
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
         chosen = [int(np.flatnonzero(numbers == best)[0])]
-        while len(chosen) < self.rules.block:
+        while len(chosen) < self.block:
             above = np.maximum(drawn - drawn[:, chosen].max(axis=1, keepdims=True), 0.0).mean(axis=0)
             if above.max() <= 0:
                 break
@@ -219,16 +209,16 @@ class Search:
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
         share = np.bincount(drawn.argmax(axis=1), minlength=len(numbers)) / _DRAWS
         order = sorted(range(len(numbers)), key=lambda place: -share[place])
-        stay = [candidates[place] for place in order if share[place] >= _STAYS_SHARE][: self.rules.finalists]
+        stay = [candidates[place] for place in order if share[place] >= _STAYS_SHARE][:_FINALISTS]
         return [Trial(point, "race") for point in stay] if len(stay) > 1 else []
 
     def _confirm(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
         best, default = self.best, self.space.default
         if self.confirmation is None:
             pair = cost(Trial(best, "confirm")) + cost(Trial(default, "confirm"))
-            runs = int((1 - spent) / pair) if pair > 0 else self.rules.most_confirming
-            least = smallest_runs(self.rules.confidence) + 1
-            planned = max(least, min(runs, self.rules.most_confirming))
+            runs = int((1 - spent) / pair) if pair > 0 else _MOST_CONFIRMING_RUNS
+            least = smallest_runs(self.confidence) + 1
+            planned = max(least, min(runs, _MOST_CONFIRMING_RUNS))
             self.confirmation = Confirmation(best, 0 if best == default else planned)
         if len(self.fresh(best).keys() & self.fresh(default).keys()) >= self.confirmation.runs:
             return []

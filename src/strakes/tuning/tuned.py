@@ -28,7 +28,7 @@ def tuned_portrait(run: Run) -> Portrait:
     """Return the report of a search. Raises BadInputError if the search ended before its first trial."""
     outcome = outcome_of(run)
     measured, levels = _confirmed(outcome), _levels(outcome)
-    memory = memory_warnings(Results(tuple(measured), outcome.search.rules.confidence, run.facts))
+    memory = memory_warnings(Results(tuple(measured), outcome.search.confidence, run.facts))
     confirmed = [
         replace(one.estimate, warnings=tuple(dict.fromkeys(each.code for each in memory if one.id in each.cells)))
         for one in measured
@@ -64,7 +64,7 @@ def _scope(outcome: TuningOutcome) -> str:
 
 def _confirmed(outcome: TuningOutcome) -> list[Measured]:
     cells = []
-    confidence = outcome.search.rules.confidence
+    confidence = outcome.search.confidence
     for phase in outcome.app.phases:
         name = phase_name(phase)
         for which, point in (("default", outcome.search.space.default), ("best", outcome.search.best)):
@@ -88,7 +88,7 @@ def _confirmed(outcome: TuningOutcome) -> list[Measured]:
 
 
 def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
-    confidence = outcome.search.rules.confidence
+    confidence = outcome.search.confidence
     varied = {factor.name for factor in outcome.search.space.factors if len(factor.levels) > 1}
     cells = []
     for effect in (each for each in outcome.effects.levels if each.factor in varied):

@@ -15,7 +15,6 @@ from strakes.cli.signals import orderly_signals
 
 def work(progress: LiveProgress) -> None:
     with progress:
-        progress.start(total_s=120.0)
         progress.resumed(30.0)
         progress.update("open-close: 2 ranks\x1b[2J", 0.25, "1.1 M op/s so far")
         progress.note("the page cache could not be dropped\x1b[2J")
@@ -25,15 +24,14 @@ def work(progress: LiveProgress) -> None:
 def test_a_log_file_gets_plain_lines_unless_quiet(quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
-    work(LiveProgress(quiet=quiet, stream=stream))
+    work(LiveProgress(120.0, quiet=quiet, stream=stream))
     line = " 25 %  0:00:30 of 0:02:00, 0:01:29 left  open-close: 2 ranks\\x1b[2J  1.1 M op/s so far\n"
     assert stream.getvalue() == ("" if quiet else f"{line}the page cache could not be dropped\\x1b[2J\n")
 
 
 def test_a_log_file_is_not_flooded() -> None:
     stream = io.StringIO()
-    with LiveProgress(stream=stream) as progress:
-        progress.start(total_s=120.0)
+    with LiveProgress(120.0, stream=stream) as progress:
         for step in range(1000):
             progress.update("transfer-size", step / 1000, "")
     assert stream.getvalue() == ""
@@ -42,7 +40,7 @@ def test_a_log_file_is_not_flooded() -> None:
 def on_terminal(task: Callable[[LiveProgress], None] = work) -> str:
     leader, follower = os.openpty()
     with open(follower, "w") as stream:
-        task(LiveProgress(stream=stream))
+        task(LiveProgress(120.0, stream=stream))
     shown = b""
     # Reading a pseudo-terminal whose other end is closed fails with EIO.
     with open(leader, "rb", buffering=0) as screen, suppress(OSError):
@@ -60,7 +58,6 @@ def test_a_terminal_shows_the_current_cell_and_the_time_left(monkeypatch: pytest
 
 def interrupted(progress: LiveProgress) -> None:
     with orderly_signals(), suppress(KeyboardInterrupt), progress:
-        progress.start(total_s=120.0)
         signal.raise_signal(signal.SIGINT)
 
 

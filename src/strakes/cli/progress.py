@@ -20,19 +20,16 @@ _BAR_COLUMNS = 32  # Width of the bar. The clock beside the bar needs 33 more co
 
 
 class LiveProgress:
-    """Display of the current measurement and the remaining time."""
+    """Display of the current measurement and the remaining time. ``total_s``: planned duration in seconds."""
 
-    def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(self, total_s: float, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._quiet = quiet
         self._stream = sys.stderr if stream is None else stream
         self._live: Live | None = None
         self._started = self._last_line = time.monotonic()
-        self._total_s = 0.0
+        self._total_s = total_s
         self._texts: list[str] = []
         self._fraction = 0.0
-
-    def __enter__(self) -> LiveProgress:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
@@ -40,9 +37,7 @@ class LiveProgress:
             self._stream.writelines(f"{line}\n" for line in signals.below or ())
             signals.below = None
 
-    def start(self, total_s: float) -> None:
-        """Start the display of work with a planned duration of ``total_s`` seconds."""
-        self._total_s = total_s
+    def __enter__(self) -> LiveProgress:
         if not self._quiet and self._stream.isatty() and os.environ.get("TERM") not in (None, "dumb"):
             from rich.console import Console
             from rich.live import Live
@@ -51,6 +46,7 @@ class LiveProgress:
             self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
             self._live.start()
             signals.below = []
+        return self
 
     def resumed(self, spent_s: float) -> None:
         """Count the seconds that a resumed run took before it was interrupted."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from strakes.cli.options import AsJson, Directory, command_named, option
-from strakes.cli.say import print_json, say
+from strakes.cli.options import AsJson, Directory, command_named, option, write_json
+from strakes.cli.say import say
 
 
 @command_named("clean")
@@ -25,10 +25,9 @@ def command(
 
     report = clean(directory, dry_run=dry_run, force=force)
     status = 1 if report.left else 0
-    if as_json:
-        lists = {"skipped_live": report.skipped_live, "left": report.left, "ignored": report.ignored}
-        named = {name: [entry._asdict() for entry in found] for name, found in lists.items()}
-        print_json({"dry_run": dry_run, **asdict(report), **named})
+    lists = {"skipped_live": report.skipped_live, "left": report.left, "ignored": report.ignored}
+    named = {name: [entry._asdict() for entry in found] for name, found in lists.items()}
+    if not write_json(as_json, {"dry_run": dry_run, **asdict(report), **named}):
         return status
     lines = [f"{'would remove' if dry_run else 'removed'} {path}" for path in report.removed]
     for label, entries in (

@@ -11,9 +11,10 @@ import click
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
+from strakes.base.finite import to_json
 from strakes.base.foreign_text import shell_line
 from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, assignments, option
-from strakes.cli.say import print_json, print_table, say
+from strakes.cli.say import print_table, say
 from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_change import Reading, in_force, read, set_values
 from strakes.control.knob_hold import records
@@ -55,7 +56,8 @@ def list_command(
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
         told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]
-        print_json([knob | {"values": values, "why": why, "in_force": now} for knob, values, why, now in told])
+        document = [knob | {"values": values, "why": why, "in_force": now} for knob, values, why, now in told]
+        as_json.write(to_json(document, indent=1))
         return
     rows, absent, by_hand = [], {}, {}
     for reading in readings:

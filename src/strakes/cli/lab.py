@@ -12,8 +12,8 @@ import click
 from strakes.base.errors import BadInputError, StrakesError, did_you_mean
 from strakes.base.processes import python_module
 from strakes.base.units import format_bytes, typed_bytes, typed_seconds
-from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option
-from strakes.cli.say import print_json, remark, say, say_rows
+from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option, write_json
+from strakes.cli.say import remark, say, say_rows
 from strakes.lab.kind import KINDS, load
 from strakes.lab.manager import all_labs, down, names, status
 from strakes.lab.manager import up as bring
@@ -56,8 +56,7 @@ def status_command(*, name: str | None = argument("[NAME]", required=False), as_
     """Show the labs and their state; JSON also has processes, options and connection details."""
     errors: list[StrakesError] = []
     labs = all_labs(errors.append) if name is None else tuple(filter(None, [status(name)]))
-    if as_json:
-        print_json([asdict(lab) for lab in labs])
+    write_json(as_json, [asdict(lab) for lab in labs])
     for lab in () if as_json else labs:
         say(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
         rows = [("kind", lab.kind)]

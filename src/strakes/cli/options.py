@@ -337,7 +337,9 @@ def _neighbour(text: str) -> float:
 Directory = Annotated[Path, argument("DIR", type=DIRECTORY)]
 MaybeDirectory = Annotated[Path | None, argument("[DIR]", type=DIRECTORY, required=False)]
 StoredRun = Annotated[str, argument("[RUN]", default="latest")]
-AsJson = Annotated[bool, option("Write the result as JSON.", "--json", default=False)]
+AsJson = Annotated[
+    Output | None, option("Write the result as JSON.", "--json", type=OUTPUT, is_flag=True, flag_value="-")
+]
 Json = Annotated[Output | None, option("Write the results as JSON to FILE (- is standard output).", type=OUTPUT)]
 TextOutput = Annotated[
     Output,

@@ -9,7 +9,7 @@ from os.path import abspath
 
 from strakes.base.errors import BadInputError
 from strakes.cli.options import SECONDS, AsJson, FailOn, Json, argument, command_named, option, write_json
-from strakes.cli.say import print_json, print_table, say, say_sentences
+from strakes.cli.say import print_table, say, say_sentences
 
 
 @command_named("runs")
@@ -19,8 +19,7 @@ def command(as_json: AsJson) -> None:
 
     store = Store()
     runs = store.runs()
-    if as_json:
-        print_json([{**asdict(run), "path": str(run.path)} for run in runs])
+    if not write_json(as_json, [{**asdict(run), "path": str(run.path)} for run in runs]):
         return
     if not runs:
         say(f"No runs yet in {store.root}. Make one: strakes survey DIR")

@@ -104,10 +104,3 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
 def say_lines(text: str) -> None:
     """Print a text of several lines, such as the output of a job. Adds no newline."""
     click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False)
-
-
-def print_json(document: object) -> None:
-    """Print the document as JSON."""
-    from strakes.base.finite import to_json
-
-    click.echo(to_json(document, indent=1))

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from strakes.base.units import format_bytes
-from strakes.cli.options import AsJson, AtServers, Directory, command_named
-from strakes.cli.say import print_json, print_table, say, say_rows, say_sentence
+from strakes.cli.options import AsJson, AtServers, Directory, command_named, write_json
+from strakes.cli.say import print_table, say, say_rows, say_sentence
 
 if TYPE_CHECKING:
     from strakes.targets.description import Layout, Placement, StorageTarget
@@ -24,8 +24,7 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
     from strakes.targets.registry import detect
 
     known = know(detect(directory, servers))
-    if as_json:
-        print_json(known.document())
+    if not write_json(as_json, known.document()):
         return
     description = known.description
     say_rows(list(_rows(known)))

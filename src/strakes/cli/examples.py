@@ -16,19 +16,13 @@ def command(*, output: TextOutput, name: str | None = argument("[NAME]", require
 
     For instance: strakes examples metadata.toml -o plan.toml, then strakes run plan.toml DIR.
     """
-    if name is not None:
-        output.write(example(name))
-        return 0
-    for known in example_names():
-        sentence = re.split(r"(?<=[.?])\s|\n", example(known).replace("\n# ", " "))[0]
+    texts = {known: (shipped("examples") / known).read_text(encoding="utf-8") for known in example_names()}
+    if name in texts:
+        output.write(texts[name])
+    elif name is not None:
+        remedy = did_you_mean(name, texts, "List the examples: strakes examples")
+        raise BadInputError(f"no example is named {name!r}", remedy=remedy)
+    for known, text in texts.items() if name is None else ():
+        sentence = re.split(r"(?<=[.?])\s|\n", text.replace("\n# ", " "))[0]
         say_sentence(f"{known:<36} {sentence.strip('# ')}", indent=37)
     return 0
-
-
-def example(name: str) -> str:
-    """Return the text of an example. Raises BadInputError for an unknown name."""
-    known = example_names()
-    if name not in known:
-        remedy = did_you_mean(name, known, "List the examples: strakes examples")
-        raise BadInputError(f"no example is named {name!r}", remedy=remedy)
-    return (shipped("examples") / name).read_text(encoding="utf-8")

@@ -224,8 +224,6 @@ def run(arguments: Sequence[str]) -> int:
             if isinstance(error, click.NoSuchOption) and error.option_name == "--language":
                 remedy = "Give the option before the command: strakes --language zh report."
             return _complain(BadInputError(" ".join(error.format_message().split()), where=command, remedy=remedy))
-        except click.ClickException as error:
-            return _complain(BadInputError(error.format_message()))
         except (KeyboardInterrupt, click.Abort) as error:
             return _complain(InterruptedByUser("interrupted"), error)
         except PerhapsDamagedError as error:

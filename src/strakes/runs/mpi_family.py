@@ -66,7 +66,7 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
         return there[0]
     wanted = family_of_mpiexec(mpiexec)
     for path in there:
-        if family_of_engine(path) == wanted:
+        if ("Open MPI" in library_of_engine(path)) == (wanted == "openmpi"):
             return path
     raise EnvironmentLacksError(
         "no engine for the MPI library of this mpiexec",
@@ -89,11 +89,6 @@ def family_of_mpiexec(mpiexec: Path) -> Family:
     if mpiexec.resolve().name in ("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"):
         return "openmpi"
     return "openmpi" if any(name in _answer(mpiexec, "--version") for name in _OPEN_MPI) else "mpich"
-
-
-def family_of_engine(engine: Path) -> Family:
-    """Return the family of the MPI library that the engine is linked with."""
-    return "openmpi" if "Open MPI" in library_of_engine(engine) else "mpich"
 
 
 @functools.cache

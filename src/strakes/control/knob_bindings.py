@@ -188,10 +188,3 @@ def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
     """Return the knobs of a target's file system and of the kernel."""
     kind = "" if target.mount.of_another_user else target.mount.file_system
     return tuple(knob for knob in knobs if kind in knob.file_systems or "*" in knob.file_systems)
-
-
-def reason(error: StrakesError) -> str:
-    """Return a short reason why a knob has no value."""
-    if isinstance(error, ServerUnreadError):
-        return f"server {error.where}: {error.why}"
-    return error.why or error.what

@@ -14,7 +14,7 @@ from strakes.base.files import default_root
 from strakes.base.foreign_text import command_line
 from strakes.control import knob_hold as hold
 from strakes.control.knob import Knob, catalogue, find
-from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, reason, remembering
+from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, remembering
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError, values_in_force
 from strakes.control.knob_restore import Restored, close_change, settle, shown
@@ -90,9 +90,10 @@ def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
     for knob in chosen:
         try:
             readings.append(Reading(knob, {place.name_with_host: place.read(ask) for place in bindings.places(knob)}))
+        except ServerUnreadError as error:
+            readings.append(Reading(knob, why=f"server {error.where}: {error.why}", unread=error))
         except StrakesError as error:
-            silent = error if isinstance(error, ServerUnreadError) else None
-            readings.append(Reading(knob, why=reason(error), unread=silent))
+            readings.append(Reading(knob, why=error.why or error.what))
     unread = [reading.unread for reading in readings if reading.knob.where in ROLES and not reading.knob.by_hand]
     if unread and all(error is not None and error.everywhere for error in unread) and unread[0]:
         raise unread[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
@@ -13,7 +13,8 @@ from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB
-from strakes.model.cell import Cell
+from strakes.control.knob_change import changed
+from strakes.model.cell import Cell, Measure
 from strakes.model.phases import TransferPhase
 from strakes.model.plan import Plan
 from strakes.model.portrait import Setting
@@ -26,22 +27,33 @@ from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_directories import LayoutDirectories
-from strakes.studies.measure_visit import Site, begin_run, failure, note_unread, open_site
+from strakes.studies.measure_visit import (
+    INTERRUPTED,
+    MOST_INTERRUPTED,
+    Site,
+    begin_run,
+    failure,
+    make_visit,
+    note_unread,
+    open_site,
+    require_end,
+)
 from strakes.studies.study import power_of_two_at_most
 from strakes.survey.pilot import pilot_from_samples, pilot_plan
 from strakes.survey.preparation import limits, memory_available_bytes
 from strakes.survey.request import ProgressDisplay
 from strakes.targets.calls import UnansweredError
+from strakes.targets.description import Interruption
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
 from strakes.tuning.request import KIND, TuningRequest
-from strakes.tuning.trial import Bench, confirmation_of, knob_factors, observed, preparation_of, space_event, usual_of
+from strakes.tuning.trial import NOT_SET, confirmation_of, knob_factors, observed, preparation_of, space_event, usual_of
 from strakes.tuning.tune_offers import INTERFACES, LAYOUT_FACTORS, POSIX, Abilities, narrowed, offers
-from strakes.tuning.tune_plans import TrialSize, has_shares, layout_of
+from strakes.tuning.tune_plans import TrialSize, has_shares, layout_of, phase_name, plan_of
 from strakes.tuning.tune_search import Search, Trial
 from strakes.tuning.tune_space import Constraint, SearchSpace
-from strakes.tuning.tune_words import levels_from, named, typed
+from strakes.tuning.tune_words import KNOB, levels_from, named, typed
 
 
 def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:
@@ -81,12 +93,11 @@ class _Session:
         self.spent_before_s: float = sum(visit.elapsed_s for visit in self.visits)
         progress.resumed(self.spent_before_s)
         progress.update("probing the file system", 0.0, "")
-        space, scale = self._prepare()
-        self.bench = Bench(request.app, space, scale, site)
+        self.space, self.scale = self._prepare()
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
-        told = observed(request.app, space, self.visits)
-        self.history = Search(space, request.seed, request.confidence, told, confirmation_of(writer.run))
+        told = observed(request.app, self.space, self.visits)
+        self.history = Search(self.space, request.seed, request.confidence, told, confirmation_of(writer.run))
         self.confirmation_kept = self.history.confirmation is not None
 
     def _prepare(self) -> tuple[SearchSpace, TrialSize]:
@@ -122,46 +133,76 @@ class _Session:
         while trials := self.history.next_block(self._spent(), self._cost):
             self._remember_confirmation()
             block = self.history.blocks
-            app, space = self.request.app, self.bench.space
+            app, space = self.request.app, self.space
             if has_shares(app) and not usual_of(app, space, self.visits):
                 trials = [Trial(space.default, "screen"), *trials]
             for trial in trials:
                 self._say(trial)
-                self._keep(self.bench.run(trial, len(self.visits), block), trial)
+                self._keep(self._run(trial, block), trial)
         self._remember_confirmation()
 
+    def _run(self, trial: Trial, block: int) -> Visit:
+        settings, default = self.space.settings(trial.point), self.space.settings(self.space.default)
+        purpose = "confirm" if trial.stage == "confirm" else "measure"
+        planned = Visit(len(self.visits), block, purpose, stage=trial.stage, settings=settings)
+        limit_s = _LIMIT_S + _LIMIT_FACTOR * self.scale.limit_s
+        interruptions: list[Interruption] = []
+        differ = any(name.startswith(KNOB) and level != default[name] for name, level in settings.items())
+        # Also set those that do not differ, because the system may change them along with another one.
+        knobs = {
+            name.removeprefix(KNOB): str(level)
+            for name, level in settings.items()
+            if differ and name.startswith(KNOB) and level != NOT_SET
+        }
+        for _ in range(MOST_INTERRUPTED):
+            conditions = changed(self.site.target, knobs) if knobs else nullcontext()
+            visit = make_visit(self.site, self._cell(trial), planned, limit_s, conditions=conditions)
+            interruptions += visit.interruptions
+            if visit.ended != INTERRUPTED:
+                break
+        require_end(visit, self.site)
+        return replace(visit, interruptions=tuple(interruptions))
+
+    def _cell(self, trial: Trial) -> Cell:
+        app, settings = self.request.app, self.space.settings(trial.point)
+        measures = (Measure(phase_name(one), "bytes_per_s", {"operation": one.operation}) for one in app.phases)
+        plan, key = plan_of(app, settings, self.scale), f"tune/{self.space.numbers[trial.point]}"
+        shown = {"ranks": self.scale.ranks, **settings}
+        return Cell("tune", key, shown, plan, tuple(measures), layout=layout_of(settings))
+
     def _keep(self, visit: Visit, trial: Trial) -> None:
-        cell = self.bench.cell(trial)
+        cell = self._cell(trial)
         if cell.key not in self.cells:
             self.cells[cell.key] = cell
             self.writer.write_cells(self.cells.values())
         self.writer.append_visit(visit)
         self.visits.append(visit)
         note_unread(self.site, self.writer, self.progress.note)
-        self.history.told.append(observed(self.request.app, self.bench.space, self.visits)[-1])
+        self.history.told.append(observed(self.request.app, self.space, self.visits)[-1])
 
     def _remember_confirmation(self) -> None:
         confirmation = self.history.confirmation
         if confirmation is not None and not self.confirmation_kept:
-            self.writer.append_event(ConfirmationBegun(self.bench.space.settings(confirmation.best), confirmation.runs))
+            self.writer.append_event(ConfirmationBegun(self.space.settings(confirmation.best), confirmation.runs))
             self.confirmation_kept = True
 
     def _spent(self) -> float:
         return (self.spent_before_s + time.monotonic() - self.began) / self.budget_s
 
     def _cost(self, trial: Trial) -> float:
-        point = self.bench.space.settings(trial.point)
+        point = self.space.settings(trial.point)
         alike = [visit for visit in self.visits if visit.settings == point] or self.visits
-        return (median(visit.elapsed_s for visit in alike) if alike else self.bench.scale.limit_s) / self.budget_s
+        return (median(visit.elapsed_s for visit in alike) if alike else self.scale.limit_s) / self.budget_s
 
     def _say(self, trial: Trial) -> None:
         stages = {"screen": "looking around", "explore": "exploring", "race": "racing", "confirm": "confirming"}
-        settings = self.bench.space.settings
+        settings = self.space.settings
         measured = any(result.value is not None for result in self.history.told)
         best = f"best so far: {typed(settings(self.history.best))}" if measured else ""
         self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)
 
 
+_LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0  # A hanging trial is killed after 60 s plus 20 times the time limit of a phase.
 # Assumed number of trials in a search, and assumed duration of a trial as a multiple of its phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _PROCESSOR_RANKS = 4  # Maximum number of ranks per processor in a trial.
@@ -254,9 +295,5 @@ def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tu
     as_asked = Constraint("files do not get this layout", lambda own: tuple(own[name] for name in names) not in refused)
     texts = tuple(f"{', '.join(map(str, levels))}: {why}" for levels, why in refused.items())
     left = replace(space, constraints=(*space.constraints, as_asked))
-    levels_left = [{point[which] for point in left.points} for which in range(len(space.factors))]
-    factors = [
-        replace(factor, levels=tuple(level for level in factor.levels if level in kept))
-        for factor, kept in zip(space.factors, levels_left, strict=True)
-    ]
-    return replace(left, factors=tuple(factors)), texts
+    only = {factor.name: [point[which] for point in left.points] for which, factor in enumerate(space.factors)}
+    return narrowed(left, only), texts

@@ -1,29 +1,25 @@
-"""Run a trial of a search with changed system settings (knobs), and read the stored trials of a search."""
+"""Turn system settings (knobs) into factors of a search, and read the stored trials of a search."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import cast
 
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.control.knob import Knob
 from strakes.control.knob_change import changed, read
-from strakes.model.cell import Cell, Measure
 from strakes.model.record import from_record
 from strakes.runs.records import ConfirmationBegun, SpaceSearched, Visit
 from strakes.runs.run import Run
-from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
-from strakes.targets.description import Interruption
 from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
-from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of, phase_name, plan_of, seconds_per_byte
+from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, seconds_per_byte
 from strakes.tuning.tune_search import MOST_TRIALS, Confirmation, Stage, Trial, TrialResult
 from strakes.tuning.tune_space import Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
-_NOT_SET = "not set"
+NOT_SET = "not set"
 # Maximum product of the numbers of combinations and of trials. Each pair takes 8 bytes of memory per factor.
 _MOST_PAIRS = 20_000_000
 _MOST_LEVELS = 1000  # Maximum number of levels of a factor. Memory grows with the square (8 MB).
@@ -45,7 +41,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
             what, where = f"{knob.name} cannot be tried here", str(target.path)
             raise BadInputError(what, where=where, why=reading.why or why, remedy="strakes knobs list DIR")
         now = found.pop()
-        present = _NOT_SET if now is None else knob.canonical(now)
+        present = NOT_SET if now is None else knob.canonical(now)
         values = [present]
         for value in wanted[knob.name]:
             canonical = knob.parse(value)
@@ -67,52 +63,6 @@ def _why_not(target: Target, knob: Knob, value: str) -> str:
             return "; ".join(change.remarks)
     except StrakesError as error:
         return error.why or error.what
-
-
-_LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0  # A hanging trial is killed after 60 s plus 20 times the time limit of a phase.
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Inputs that all trials of a search share: application, search space, trial size and file system."""
-
-    app: App
-    space: SearchSpace
-    scale: TrialSize
-    site: Site
-
-    def run(self, trial: Trial, number: int, block: int) -> Visit:
-        """Run a trial, return its record. Raises MeasurementError if the target fails, KeyboardInterrupt at Ctrl-C."""
-        settings, default = self.space.settings(trial.point), self.space.settings(self.space.default)
-        purpose = "confirm" if trial.stage == "confirm" else "measure"
-        planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
-        limit_s = _LIMIT_S + _LIMIT_FACTOR * self.scale.limit_s
-        interruptions: list[Interruption] = []
-        differ = any(name.startswith(KNOB) and level != default[name] for name, level in settings.items())
-        # Also set those that do not differ, because the system may change them along with another one.
-        knobs = {
-            name.removeprefix(KNOB): str(level)
-            for name, level in settings.items()
-            if differ and name.startswith(KNOB) and level != _NOT_SET
-        }
-        for _ in range(MOST_INTERRUPTED):
-            conditions = changed(self.site.target, knobs) if knobs else nullcontext()
-            visit = make_visit(self.site, self.cell(trial), planned, limit_s, conditions=conditions)
-            interruptions += visit.interruptions
-            if visit.ended != INTERRUPTED:
-                break
-        require_end(visit, self.site)
-        return replace(visit, interruptions=tuple(interruptions))
-
-    def cell(self, trial: Trial) -> Cell:
-        """Return the trial's settings and plan as a record (cell) for the store."""
-        settings = self.space.settings(trial.point)
-        names = ((phase_name(phase), {"operation": phase.operation}) for phase in self.app.phases)
-        measures = tuple(Measure(name, "bytes_per_s", where) for name, where in names)
-        plan = plan_of(self.app, settings, self.scale)
-        shown = {"ranks": self.scale.ranks, **settings}
-        key = f"tune/{self.space.numbers[trial.point]}"
-        return Cell("tune", key, shown, plan, measures, layout=layout_of(settings))
 
 
 def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:

@@ -54,11 +54,6 @@ def effects(search: Search) -> Effects:
     points = [space.points[number] for number in numbers]
     known = {point: place for place, point in enumerate(points)}
     ends = ((1 - confidence) / 2, (1 + confidence) / 2)
-
-    def ratio(differences: Array) -> tuple[float, float, float]:
-        low, high = np.exp(np.quantile(differences, ends))
-        return float(np.exp(differences.mean())), float(low), float(high)
-
     levels = []
     for which, factor in enumerate(space.factors):
         for level in factor.levels:
@@ -66,7 +61,8 @@ def effects(search: Search) -> Effects:
             if pairs:
                 apart = np.mean([drawn[:, a] - drawn[:, b] for a, b in pairs], axis=0)
                 runs = sum(result.trial.point[which] == level for result in search.told)
-                levels.append(LevelEffect(factor.name, level, *ratio(apart), runs))
+                mean, low, high = map(float, np.exp([apart.mean(), *np.quantile(apart, ends)]))
+                levels.append(LevelEffect(factor.name, level, mean, low, high, runs))
     return Effects(tuple(levels), _parts(space, points, drawn.mean(axis=0)))
 
 

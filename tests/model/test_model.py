@@ -69,7 +69,7 @@ def test_a_mixed_phase_costs_what_its_parts_cost() -> None:
 def test_a_quarter_of_the_ranks_does_a_quarter_of_the_operations_on_shared_items() -> None:
     look = MetadataPhase("look", "file-stat", "shared", items=10, share="all")
     assert look.operations(4) == 160
-    assert Part(1, look).operations(4) == 40
+    assert MixedPhase("both", (Part(1, look),)).operations(4) == 40
 
 
 PLAN = """{"schema": 1, "seed": %s, "team": {"ranks": %s}, "phases": [{"kind": "transfer", "name": "w", "operation": "write",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.foreign_text import shell_line
-from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, prints_summary, write_json
+from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, write_json
 from strakes.cli.say import remark, say_text
 
 
@@ -61,12 +61,11 @@ def command(
     document = to_document(title, run.id, answers)
     portrait = cache(partial(analyse if from_run is None else build_portrait, run))
     status = 0 if from_run is not None else _attempt("verdicts", lambda: run.write("answers.json", document))
-    if prints_summary(sampling.json):
+    if write_json(sampling.json, document):
         warnings: list[str] = []
         with suppress(StrakesError):
             warnings = warnings_in_short(portrait(), WIDTH_COLUMNS)
         say_text(render(document, warnings))
-    write_json(sampling.json, document)
     if from_run is None or sampling.html is not None:
         lost = _attempt("report", lambda: write_report(portrait(), run, sampling.html), f"strakes report {run.id}")
         status = max(status, lost if sampling.html is not None else 0)

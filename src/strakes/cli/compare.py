@@ -15,7 +15,6 @@ from strakes.cli.options import (
     argument,
     command_named,
     option,
-    prints_summary,
     write_document,
     write_json,
 )
@@ -62,10 +61,8 @@ def command(
         in_english = compared()
     comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)
-    if html is not None:
-        write_document(html, render_comparison_page(comparison))
-    write_json(json, {**to_document(in_english), "failures": list(met)})
-    if prints_summary(json, html):
+    shown = html is None or write_document(html, render_comparison_page(comparison))
+    if write_json(json, {**to_document(in_english), "failures": list(met)}) and shown:
         say_sentences(render(comparison))
         for text in met:
             say(f"failed: {text}", err=True)

@@ -9,10 +9,8 @@ from datetime import datetime
 
 import click
 
-from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
 from strakes.base.finite import to_json
-from strakes.base.foreign_text import shell_line
 from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, assignments, option
 from strakes.cli.say import print_table, say
 from strakes.control.knob import Knob, catalogue
@@ -96,9 +94,6 @@ def set_command(
     """
     from strakes.targets.registry import detect
 
-    if "=" in directory.name and "=" not in values[-1]:
-        turned = shell_line(["strakes", "knobs", "set", values[-1], str(directory), *values[:-1]])
-        raise BadInputError("DIR comes before NAME=VALUE", where=str(directory), remedy=turned)
     change = set_values(detect(directory, servers), assignments(values, "osc.max_rpcs_in_flight=16"))
     for name, setting in change.items():
         now = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())

@@ -386,10 +386,6 @@ class Part:
     ranks: int
     phase: PartPhase
 
-    def operations(self, ranks: int) -> int:
-        """Return the number of operations of this part if nothing stops it early."""
-        return self.phase.operations(ranks) * self.ranks // ranks
-
 
 @dataclass(frozen=True)
 class MixedPhase:
@@ -413,4 +409,4 @@ class MixedPhase:
 
     def operations(self, ranks: int) -> int:
         """Return the number of operations of all parts if nothing stops them early."""
-        return sum(part.operations(ranks) for part in self.parts)
+        return sum(part.phase.operations(ranks) * part.ranks // ranks for part in self.parts)

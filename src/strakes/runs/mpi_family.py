@@ -68,12 +68,14 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
     for path in there:
         if ("Open MPI" in library_of_engine(path)) == (wanted == "openmpi"):
             return path
+    choose = "Unset STRAKES_ENGINE_MPI, or choose" if chosen else "Choose"
+    get = _BUILD if wanted == "openmpi" else GET_MPI
     raise EnvironmentLacksError(
         "no engine for the MPI library of this mpiexec",
         where=str(mpiexec),
         why=f"mpiexec belongs to {_NAMES[wanted]}; the engines are "
         f"{' and '.join(f'{path} ({library_of_engine(path)})' for path in there)}",
-        remedy=_remedy(wanted, chosen),
+        remedy=f"{choose} the mpiexec that belongs to the engine with --mpiexec, or {get}",
     )
 
 
@@ -95,14 +97,6 @@ def family_of_mpiexec(mpiexec: Path) -> Family:
 def library_of_engine(engine: Path) -> str:
     """Return the version string of the engine's MPI library, or "" if the engine does not print it."""
     return _answer(engine, "--mpi").strip()
-
-
-def _remedy(wanted: Family, chosen: str | None) -> str:
-    if chosen:
-        return "Unset STRAKES_ENGINE_MPI, or choose the mpiexec that belongs to that engine with --mpiexec."
-    if wanted == "openmpi":
-        return "Build strakes for the site's MPI (docs/guide/mpi.md), or choose another mpiexec with --mpiexec."
-    return f"Choose the mpiexec that belongs to the engine with --mpiexec, or {GET_MPI}"
 
 
 def _answer(program: Path, question: str) -> str:

@@ -11,7 +11,6 @@ from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import IN_ROOT, find_mpi_engine, pmi_of
 
 _ENGINE = "{engine}"
-_EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
 
 
 class TemplateEngine(MpiEngine):
@@ -50,5 +49,5 @@ def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
     except (KeyError, ValueError, IndexError) as error:
         known = ", ".join(f"{{{name}}}" for name in ("engine", *values))
         why = f"unknown placeholder {{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
-        remedy = f"Write it like {_EXAMPLE}. It may contain {known}."
+        remedy = f"Write it like --launcher-command 'jsrun -n {{ranks}} {{engine}}'. It may contain {known}."
         raise BadInputError("the launcher's command cannot be used", where=template, why=why, remedy=remedy) from error

@@ -93,24 +93,17 @@ class TuningOutcome:
         confidence, gain = f"{self.search.confidence:.0%}", self.search.gain
         if self.verdict == "unfinished":
             return gettext("The search ended before its best setting was confirmed, so no gain is claimed.")
-        if gain is not None and (interval := gain.interval) is not None:
-            ends = {"low": interval.low, "high": interval.high, "confidence": confidence}
-            if self.verdict == "better":
-                return gettext(
-                    "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
-                    "interval, {runs} new alternating runs of each].",
-                    changes=typed(self.changes),
-                    ratio=gain.median,
-                    runs=gain.runs,
-                    **ends,
-                )
-            if interval.high < 1:
-                return gettext(
-                    "No setting is shown to be better than the default: in new runs, the best setting of the search "
-                    "({changes}) is even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
-                    changes=typed(self.changes),
-                    **ends,
-                )
+        if self.verdict == "better" and gain is not None and (interval := gain.interval) is not None:
+            return gettext(
+                "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
+                "interval, {runs} new alternating runs of each].",
+                changes=typed(self.changes),
+                ratio=gain.median,
+                low=interval.low,
+                high=interval.high,
+                confidence=confidence,
+                runs=gain.runs,
+            )
         model = {"confidence": confidence, "count": len(self.search.told)}
         if self.most_possible > _LOOSE_TIMES:
             return gettext(

@@ -74,7 +74,8 @@ def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str,
 def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[TrialResult]:
     """Return the results of all trials of a search, computed from the stored records."""
     usual_s = usual_of(app, space, visits)
-    trials = [Trial(space.point(visit.settings), cast("Stage", visit.stage)) for visit in visits]
+    points = (tuple(visit.settings[factor.name] for factor in space.factors) for visit in visits)
+    trials = [Trial(point, cast("Stage", visit.stage)) for point, visit in zip(points, visits, strict=True)]
     rates = [goodness(app, visit, usual_s) for visit in visits]
     return [TrialResult(*each) for each in zip(trials, (visit.block for visit in visits), rates, strict=True)]
 

@@ -74,9 +74,7 @@ def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Sett
 
 
 def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str, float]:
-    whole = float(mean.var())
-    if whole <= 0:
-        return {factor.name: 0.0 for factor in space.factors}
+    whole = float(mean.var()) or 1.0  # If all rates are equal, no factor explains anything.
     varying = {which: factor.name for which, factor in enumerate(space.factors) if len(factor.levels) > 1}
     parts = {name: _within(points, mean, which) / whole for which, name in varying.items()}
     return dict(sorted(parts.items(), key=lambda part: -part[1]))

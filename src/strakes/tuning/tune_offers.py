@@ -69,7 +69,16 @@ def offers(app: App, able: Abilities) -> SearchSpace:
     factors.append(Factor(TRANSFER, tuple(levels), now))
     layouts = _layouts(able)
     factors += layouts
-    constraints += _kinds_by_themselves(layouts)
+    plain = [factor for factor in layouts if factor.name != LAYOUT]
+    if len(plain) < len(layouts):
+        constraints.append(
+            Constraint(
+                "a layout of another kind defines its stripe counts and sizes",
+                lambda settings: (
+                    settings[LAYOUT] == PLAIN_LAYOUT or all(settings[each.name] == each.default for each in plain)
+                ),
+            )
+        )
     return SearchSpace(tuple(factors), tuple(constraints))
 
 
@@ -127,20 +136,6 @@ def _layouts(able: Abilities) -> list[Factor]:
         kinds = (PLAIN_LAYOUT, *able.striping.kinds.values())
         factors.append(Factor(LAYOUT, kinds, PLAIN_LAYOUT, ordered=False))
     return factors
-
-
-def _kinds_by_themselves(layouts: Sequence[Factor]) -> list[Constraint]:
-    others = [factor for factor in layouts if factor.name != LAYOUT]
-    if len(others) == len(layouts):
-        return []
-    return [
-        Constraint(
-            "a layout of another kind defines its stripe counts and sizes",
-            lambda settings: (
-                settings[LAYOUT] == PLAIN_LAYOUT or all(settings[factor.name] == factor.default for factor in others)
-            ),
-        )
-    ]
 
 
 def _powers(most: int) -> tuple[int, ...]:

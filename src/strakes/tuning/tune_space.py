@@ -78,7 +78,3 @@ class SearchSpace:
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
         """Return factor -> level of a point (combination of levels)."""
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
-
-    def point(self, settings: Mapping[str, Setting]) -> Point:
-        """Return the point of the search space with these levels."""
-        return tuple(settings[factor.name] for factor in self.factors)

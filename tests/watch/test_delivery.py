@@ -146,6 +146,13 @@ def test_a_used_port_and_silent_connections_do_not_block_a_scrape(
     assert capfd.readouterr().err == ""
 
 
+def test_a_request_is_read_only_as_far_as_one_of_prometheus_needs() -> None:
+    port = serve(Metrics(), "127.0.0.1", 0, print)
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nx: " + b"y" * 8192)
+        assert connection.recv(100).startswith(b"HTTP/1.0 200 OK")
+
+
 @pytest.mark.parametrize(
     "request_text", [b"GET /" + b"a" * 100_000, b"GET /metrics HTTP/1.1\r\n" + b"x: y\r\n" * 1000, b"\0" * 1000]
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import io
+import re
 import socket
 import threading
 import time
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
 _AGAIN_S = 5.0
 _MOST_CONNECTIONS = 16  # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
+_MOST_REQUEST_BYTES = 8192  # A request of Prometheus has about 300 bytes.
 
 
 # Key of Metrics.now -> name, labels and help text of a metric family. Prometheus reserves the labels "quantile" and
@@ -118,6 +121,17 @@ def serve(metrics: Metrics, address: str, port: int, say: Callable[[str], None])
 
 class _Handler(WSGIRequestHandler):
     timeout = 5.0  # close a connection after this number of seconds without data
+
+    def handle(self) -> None:
+        """Handle a request. Ignore the rest of a long one, because http.server reads up to 6 MiB of headers."""
+        request = b""
+        while len(request) < _MOST_REQUEST_BYTES and not re.search(rb"\n\r?\n", request):
+            piece = self.connection.recv(_MOST_REQUEST_BYTES - len(request))
+            if not piece:
+                break
+            request += piece
+        self.rfile = io.BytesIO(request)
+        super().handle()
 
     def log_message(self, *_: object) -> None:
         """Do not log scrapes."""

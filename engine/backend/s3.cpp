@@ -121,7 +121,7 @@ int S3::begin_upload(int object, std::string& upload) noexcept {
         session_of(object).connection.ask({.method = "POST", .key = object_of(object).key, .query = {{"uploads", ""}}});
     if (answer.error != 0) return answer.error;
     upload = xml_text(answer.text, "UploadId");
-    return upload.empty() ? EPROTO : 0;
+    return upload.empty() || upload.size() > kMostValue ? EPROTO : 0;
 }
 
 int S3::put_part(int object, const std::string& upload, std::uint64_t number, std::span<const std::byte> part,

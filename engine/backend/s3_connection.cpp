@@ -18,11 +18,11 @@ namespace strakes {
 namespace {
 
 constexpr long kConnectSeconds = 30;
-constexpr std::size_t kMostText = std::size_t{16} << 20U;  // Maximum size of a response: 1000 keys have below 2 MiB.
+// Maximum size of a response about the bucket (1000 keys have below 2 MiB), and about an object, which all ranks get.
+constexpr std::size_t kMostList = std::size_t{16} << 20U, kMostText = std::size_t{64} << 10U;
 // Time-out of a request with data: kMostSeconds, plus the duration of its data at kLeastBytesPerSecond.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
 constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl before 8.3 does not limit headers
-constexpr std::size_t kMostValue = 1024;  // maximum length of a stored header value; an S3 ETag has 40 characters
 constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
 
 std::string variable(const char* name) {
@@ -63,17 +63,18 @@ struct Receiver {
     CURL* handle;
     std::span<std::byte> into;
     S3Answer& answer;
+    std::size_t most_text;
     std::size_t header_bytes = 0;
 
     static std::size_t take(const char* from, std::size_t /*one*/, std::size_t bytes, void* self) {
-        auto& [handle, into, answer, header_bytes] = *static_cast<Receiver*>(self);
+        auto& [handle, into, answer, most_text, header_bytes] = *static_cast<Receiver*>(self);
         if (answer.status == 0) curl().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
         if (!into.empty() && answer.status / 100 == 2) {
             if (bytes > into.size() - answer.bytes) return 0;
             std::memcpy(into.data() + answer.bytes, from, bytes);
             answer.bytes += bytes;
         } else {
-            if (bytes > kMostText - answer.text.size()) return 0;
+            if (bytes > most_text - answer.text.size()) return 0;
             answer.text.append(from, bytes);
         }
         return bytes;
@@ -195,7 +196,8 @@ S3Answer S3Connection::ask(Wish wish) {
 
     curl().easy_reset(handle);  // easy_reset() keeps the connection open.
     const auto set = [handle](CURLoption option, auto value) { curl().easy_setopt(handle, option, value); };
-    Receiver receiver{.handle = handle, .into = wish.into, .answer = answer};
+    const std::size_t most_text = wish.key.empty() ? kMostList : kMostText;
+    Receiver receiver{.handle = handle, .into = wish.into, .answer = answer, .most_text = most_text};
     curl_->words.front() = '\0';
     set(CURLOPT_URL, address.c_str());
     set(CURLOPT_HTTPHEADER, lines);

@@ -82,6 +82,8 @@ struct S3Answer {
 // Time-out of a request without data, such as a list of 1000 keys. Gateways with full indexes take up to 20 s.
 inline constexpr long kAnswerSeconds = 60;
 
+// Maximum length of a stored ETag or id of an upload; they have 40 to 150 characters.
+inline constexpr std::size_t kMostValue = 1024;
 inline constexpr const char* kEndless = "the server's list does not end";
 
 class S3Connection {

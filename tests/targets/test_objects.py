@@ -42,7 +42,7 @@ class Store(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.keys: set[str] = set()
         self.uploads: dict[str, str] = {}
-        self.refuses = self.endless = self.keeps = self.page = self.tag = self.range = self.drips = ""
+        self.refuses = self.endless = self.keeps = self.page = self.tag = self.range = self.drips = self.upload = ""
         self.pages = 0
 
     @property
@@ -81,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200)
         if self.command == "POST":
             self.rfile.read(int(self.headers["Content-Length"]))
-            return self.answer(501)
+            return self.answer(200, self.server.upload) if self.server.upload else self.answer(501)
         if self.command == "HEAD":
             return self.answer(200 if key in self.server.keys else 404)
         if self.command == "DELETE":
@@ -353,11 +353,22 @@ def test_a_part_of_a_range_is_not_taken_for_the_end_of_the_object(
     assert result.ended == "failed" and result.errors[0].where["operation"] == "read"
 
 
-def test_an_etag_of_any_length_is_not_kept(store: Store, engine: LocalEngine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("tag", "e" * 60_000, "libcurl says"),
+        ("upload", f"<UploadId>{'u' * 1025}</UploadId>", "Protocol error"),
+        ("upload", "x" * 100_000, "libcurl says"),
+    ],
+)
+def test_an_etag_and_an_id_of_any_length_are_not_kept(
+    store: Store, engine: LocalEngine, tmp_path: Path, name: str, text: str, why: str
+) -> None:
     (tmp_path / MARKER_NAME).write_text("{}")
-    store.tag = "e" * 60_000
-    result = engine.run(OBJECTS, tmp_path, "p", limit_s=60)
-    assert result.ended == "failed" and "libcurl says" in result.errors[0].why
+    setattr(store, name, text)
+    parts = TransferPhase("parts", "write", "file-per-process", "segmented", 5 << 20, 10 << 20, backend="s3")
+    result = engine.run(OBJECTS if name == "tag" else Plan(ranks=1, phases=(parts,)), tmp_path, "p", limit_s=60)
+    assert result.ended == "failed" and why in result.errors[0].why
 
 
 @pytest.mark.parametrize(

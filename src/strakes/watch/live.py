@@ -145,13 +145,12 @@ class LiveWatch:
         self._full: dict[str, float] = {}
         self._thinned_s = 0.0
         self._full_store: WatchEvent | None = None
-        self._kept_until_s = ring.kept_until_s()
-        self._close_earlier()
+        self._first = self._close_earlier(clock())
 
     def step(self, since: Break = NO_BREAK) -> None:
         """Read the due sources, and report new events. ``since``: suspension and clock step since the last call."""
         now_s = self._clock()
-        events = [*self._before(now_s), *self._broken(since, now_s)]
+        events, self._first = [*self._first, *self._broken(since, now_s)], []
         for source in self._sources:
             due_s = self._due_s[source.name]
             # If a reading is due only in the far future, the clock was set back.
@@ -178,22 +177,20 @@ class LiveWatch:
         events = [event for probe in self._probes for event in probe.close(now_s)]
         self._report([*events, *self._end_minute(now_s)], now_s)
 
-    def _close_earlier(self) -> None:
-        until_s = self._kept_until_s or 0.0
+    def _close_earlier(self, now_s: float) -> list[WatchEvent]:
+        kept_until_s = self._ring.kept_until_s()
+        until_s = min(kept_until_s or 0.0, now_s)  # The clock may have been ahead for a while.
         events = self._ring.events()
-        if self._kept_until_s is not None:
+        if kept_until_s is not None:
             self._watch.outages.resume(until_s, [event for event in events if event.kind == "outage"])
         for event in events:
             if event.ended_s is None:
                 text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before the event ended)"
                 self._ring.add_event(replace(event, ended_s=max(until_s, event.told_s), text=text))
-
-    def _before(self, now_s: float) -> list[WatchEvent]:
-        since_s, self._kept_until_s = self._kept_until_s, None
-        if since_s is None or now_s - since_s <= _MINUTE_S:
+        if kept_until_s is None or now_s - until_s <= _MINUTE_S:
             return []
-        text = f"nothing was recorded in the {format_duration(now_s - since_s)} before this watch began"
-        return [WatchEvent("gap", "watch", since_s, now_s, text, ended_s=now_s)]
+        text = f"nothing was recorded in the {format_duration(now_s - until_s)} before this watch began"
+        return [WatchEvent("gap", "watch", until_s, now_s, text, ended_s=now_s)]
 
     def _broken(self, since: Break, now_s: float) -> list[WatchEvent]:
         if since == NO_BREAK:
@@ -236,7 +233,7 @@ class LiveWatch:
             long = format_duration(max(0.0, now_s - gap.began_s))
             text = f"{source.name} can be read again; for {long} it could not be read: {before}"
             events.append(_over(gap, now_s, text))
-        self._full |= dict(list(reading.full.items())[:_MOST_FULL])
+        self._full = dict([*(self._full | reading.full).items()][:_MOST_FULL])
         return [*events, *self._watch.add(reading)]
 
     @staticmethod

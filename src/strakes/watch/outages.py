@@ -111,7 +111,7 @@ class Outages:
         self._since_s = until_s - _SETTLE_S - _GROUP_S
         for event in events:
             if event.ended_s is not None:
-                self._closed_s |= dict.fromkeys(event.subject.split(", "), event.ended_s)
+                self._closed_s |= dict.fromkeys(event.subject.split(", "), min(event.ended_s, until_s))
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Add a reading. Return events for outages that begin or end."""

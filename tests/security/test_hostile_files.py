@@ -86,6 +86,7 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     ),
     (read_recording, "### nan\n### 2\n", ""),
     (read_recording, "### 1e999\n", ""),
+    (read_recording, "### -99999999999\n", "not a time"),
     *((read_recording, stamps * 10_002, "not in order of time") for stamps in ("### 1\n", "### 2\n### 1\n")),
     *((read_recording, _COUNTER.format("9" * digits), "file:4") for digits in (301, 200_018)),
     *(

@@ -106,6 +106,8 @@ def test_files_with_various_separators_and_time_formats_are_read(
         ("\x1f\x8bnot gzip", "the file cannot be read to the end"),
         ("time,rate\n" + "".join(f"20210602,{value}\n" for value in range(80)), "all rows have the same time"),
         ("time,rate,rate\n2026-01-01,1,2\n2026-01-02,2,3\n", "2 columns are called 'rate'"),
+        # Before the year 1 in UTC, which datetime cannot represent.
+        ("time,rate\n0001-01-01T00:00+14:00,-1\n" + "2026-01-01,1\n" * 200, "a number that is too large"),
     ],
 )
 def test_other_formats_are_refused_with_the_faulty_row(tmp_path: Path, content: str, fault: str) -> None:

@@ -156,7 +156,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
 def _time(line: str, where: str) -> float:
     with suppress(ValueError):
         time_s = unix_seconds(float(line.removeprefix(MARK)))
-        if abs(time_s) < _FURTHEST_S:
+        if 0 <= time_s < _FURTHEST_S:
             return time_s
     raise BadInputError("not a time", where=where, why=repr(line.strip()[:80]), remedy="Write ### and a Unix time.")
 

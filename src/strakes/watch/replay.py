@@ -106,8 +106,8 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int,
                 named = f"row {number} has {columns.time} = {time_text!r}, {columns.value} = {value_text!r}"
                 example = example or named
             continue
-        if abs(time_s) > _LAST_S or abs(value) > _MOST_VALUE:
-            why = "a time is beyond the year 9999, or a value beyond 2^64"
+        if not 0 <= time_s <= _LAST_S or abs(value) > _MOST_VALUE:
+            why = "a time is not in the years 1970 to 9999, or a value is beyond 2^64"
             raise BadInputError("the file has a number that is too large", where=f"{path}:{number + 1}", why=why)
         name = " ".join(row[places[column]].rpartition("/")[2][:200] or "-" for column in columns.by) or columns.value
         groups.setdefault(name, []).append((time_s, value))

@@ -44,7 +44,7 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         (("--command", "/nonexistent/page"), "the command '/nonexistent/page' cannot be run"),
         (("--command", "/etc/passwd"), "the command '/etc/passwd' cannot be run"),
         (("--metrics", "99999"), "'99999' is not a port"),
-        (("--store", "/etc/passwd"), "the store of a watch must be a directory"),
+        (("--store", "/etc/passwd"), "strakes watch cannot write to the store"),
     ],
 )
 def test_a_watch_that_could_not_work_is_refused(

@@ -7,6 +7,7 @@ import pytest
 from strakes.watch.heavy import _MOST_JOBS, HeavyJobs
 from strakes.watch.metrics import Metrics
 from strakes.watch.reading import CounterReading
+from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
 
@@ -111,3 +112,21 @@ def test_a_job_that_is_heavy_in_operations_and_bytes_is_one_event_with_its_time(
     assert begun.key == ended.key and begun.ended_s is None and ended.ended_s is not None
     assert "operations a second" in begun.text
     assert begun.began_s == pytest.approx(307, abs=every_s) and ended.ended_s == pytest.approx(411, abs=every_s)
+
+
+def test_a_source_with_names_of_targets_without_end_is_given_up_alone() -> None:
+    watch, told = Watch(), list[WatchEvent]()
+    for step in range(100):
+        names = [f"lab-OST{step:04x}-{'x' * 90}{number}" for number in range(300)]
+        told += watch.add(CounterReading("server", 20.0 * step, full=dict.fromkeys(names, 0.95)))
+    assert [event.text for event in told if event.kind == "gap"] == [told[-1].text] and len(told) < 12_000
+    assert "names of its targets do not end" in told[-1].text
+    (event,) = watch.add(CounterReading("other", 2000.0, full={"lab-OST0000": 0.95}))
+    assert event.kind == "saturation"
+
+
+def test_a_long_name_of_a_job_is_cut_off() -> None:
+    heavy = HeavyJobs("operations")
+    for window in range(3):
+        heavy.add("server", 20.0 * window, {"OST0000": {"j" * 1_000_000: 1000.0 * window}})
+    assert [len(name) for name, _ in heavy.top] == [1000]

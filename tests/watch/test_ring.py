@@ -149,6 +149,15 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
     }
 
 
+def test_events_without_end_do_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.watch.ring._MOST_FILE_BYTES", 4096)
+    ring = Ring(tmp_path)
+    for number in range(100):
+        ring.add_event(WatchEvent("saturation", f"OST{number}", START_S, START_S, "text"))
+    assert 4096 < (tmp_path / "events.jsonl").stat().st_size < 5000
+    assert ring.failing and ring.why == "events.jsonl is larger than 4 KiB"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -177,7 +186,7 @@ def test_damaged_lines_are_left_out_and_reported(tmp_path: Path, damage: bytes) 
     page = render_watch_page(again, START_S - 60, START_S + 600, ())
     assert "8 damaged lines of the store are left out" in page
     again.thin(START_S + 5 * DAY_S)
-    assert sum(histogram.count for one in again.rows() for histogram in one.figures.values()) == 2 * 3 * 60
+    assert sum(histogram.total() for one in again.rows() for histogram in one.figures.values()) == 2 * 3 * 60
 
 
 def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
@@ -189,7 +198,7 @@ def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
         Ring(tmp_path).hold()
     Ring(tmp_path, to_read=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInputError, match="must be a directory, not a file"):
+    with pytest.raises(EnvironmentLacksError, match="cannot write to the store"):
         Ring(tmp_path / "file")
     if os.geteuid() == 0:
         (tmp_path / "theirs" / "watch").mkdir(parents=True)

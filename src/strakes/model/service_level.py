@@ -19,8 +19,7 @@ _REMEDY = "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'"
 class LatencyCounts(Protocol):
     """Latency distribution of one operation in one minute."""
 
-    @property
-    def count(self) -> int:
+    def total(self) -> int:
         """Return the number of latencies."""
 
     def percentile(self, share: float) -> float:
@@ -115,5 +114,5 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
 def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
     """Return whether latencies exceeded the limit in any probed directory, or None if no directory was probed."""
     probe = f"probe {level.operation}"
-    histograms = [one for name, one in row.figures.items() if name.endswith(probe) and one.count]
+    histograms = [one for name, one in row.figures.items() if name.endswith(probe) and one.total()]
     return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None

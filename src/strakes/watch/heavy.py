@@ -14,7 +14,7 @@ from strakes.base.units import format_bytes
 from strakes.watch.reading import LONGEST_S, WINDOW_S
 from strakes.watch.values import WatchEvent
 
-_MOST_JOBS = 256  # Maximum number of jobs in memory. Memory grows in proportion.
+_MOST_JOBS, _MOST_CHARACTERS = 256, 1000  # Maximum numbers of jobs, and of characters in the name of a job, in memory.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Scrapes grow in proportion.
 _SHARE = 0.5
@@ -68,7 +68,8 @@ class HeavyJobs:
                     known = earlier.get(job, 0.0)
                     # A counter that decreased was reset to 0.
                     if more := count - known if count >= known else count:
-                        self._grown[job] = self._grown.get(job, 0.0) + more
+                        name = job[:_MOST_CHARACTERS]
+                        self._grown[name] = self._grown.get(name, 0.0) + more
         seconds = time_s - self._from_s
         if seconds < WINDOW_S:
             return []

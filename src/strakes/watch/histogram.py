@@ -20,14 +20,9 @@ class Histogram(Counter[int]):
     >>> histogram = Histogram()
     >>> for value in [1.0] * 98 + [5.0, 9.0]:
     ...     histogram.add(value)
-    >>> round(histogram.percentile(0.5), 2), round(histogram.percentile(0.99), 1), histogram.count
+    >>> round(histogram.percentile(0.5), 2), round(histogram.percentile(0.99), 1), histogram.total()
     (1.0, 5.0, 100)
     """
-
-    @property
-    def count(self) -> int:
-        """Return the number of values."""
-        return self.total()
 
     def add(self, value: float) -> None:
         """Count one value in seconds. Infinity counts as a failed operation."""
@@ -36,7 +31,7 @@ class Histogram(Counter[int]):
 
     def percentile(self, share: float) -> float:
         """Return the quantile at ``share`` (0 to 1) by the nearest-rank method, or NaN without values."""
-        rank = math.ceil(share * self.count)
+        rank = math.ceil(share * self.total())
         for bucket in sorted(self):
             rank -= self[bucket]
             if rank <= 0:

@@ -126,10 +126,8 @@ class _Handler(WSGIRequestHandler):
         """Handle a request. Ignore the rest of a long one, because http.server reads up to 6 MiB of headers."""
         request = b""
         while len(request) < _MOST_REQUEST_BYTES and not re.search(rb"\n\r?\n", request):
-            piece = self.connection.recv(_MOST_REQUEST_BYTES - len(request))
-            if not piece:
-                break
-            request += piece
+            # An empty piece means that the client has closed the connection.
+            request += self.connection.recv(_MOST_REQUEST_BYTES - len(request)) or b"\n\n"
         self.rfile = io.BytesIO(request)
         super().handle()
 

@@ -254,11 +254,12 @@ class Outages:
     def _begun(self, now_s: float) -> list[WatchEvent]:
         unfinished = (*self._superseded, *self._open.values())
         new = [outage for outage in unfinished if outage.event is None and outage.sure]
-        for outage in new:
+        told = [outage for outage in unfinished if outage.event is not None]
+        for outage in (outage for outage in new if outage.is_directory or not outage.misses):
             # A hanging directory and an outage of its target are one event.
-            known = [each for each in unfinished if each.event and (outage.is_directory or outage.fails_with(each))]
-            if known:
+            if known := [each for each in told if outage.is_directory or outage.fails_with(each)]:
                 outage.event, outage.down_s = known[0].event, min(outage.down_s, known[0].down_s)
+                told.append(outage)
         new = [outage for outage in new if outage.event is None]
         others = [outage for outage in new if not self._is_cut_off(outage)]
         # If only clients seem to be cut off, wait. A server with a different clock may still report an outage.

@@ -48,7 +48,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         latencies=[
             (
                 name,
-                f"{histogram.count:,}",
+                f"{histogram.total():,}",
                 *(_latency(histogram.percentile(share)) for share in (0.5, 0.95, 0.99)),
             )
             for name, histogram in sorted(figures.items())

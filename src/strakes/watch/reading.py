@@ -39,9 +39,6 @@ class OfKind:
         return max(0.0, self.squares_s2 - self.requests * mean_s**2) * self.requests / (self.requests - 1)
 
 
-_NONE = OfKind(0.0, 0.0)
-
-
 @dataclass(frozen=True)
 class Work:
     """Counters of a target or disk: number of requests, and seconds spent on them.
@@ -60,7 +57,7 @@ class Work:
         kinds = {
             kind: done.since(before)
             for kind, done in self.kinds.items()
-            if done.requests > (before := earlier.kinds.get(kind, _NONE)).requests
+            if done.requests > (before := earlier.kinds.get(kind, OfKind(0.0, 0.0))).requests
         }
         return Work(self.requests - earlier.requests, max(0.0, self.busy_s - earlier.busy_s), kinds)
 

@@ -34,6 +34,7 @@ _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 _MOST_LATE = 1000  # Maximum number of events queued while the store cannot be written. Memory grows in proportion.
 _MOST_LINE_BYTES = 1 << 20
 _MOST_EVENTS_BYTES = 16 << 20  # Maximum size of events to read: about 40,000 events. A page shows 500.
+_MOST_FILE_BYTES = 1 << 30  # Maximum size of a file to append to. A server may report new events without end.
 _MOST_TIME_S = 2.5e11
 
 
@@ -62,9 +63,6 @@ class Ring:
         self._lock = -1
         if to_read:
             return
-        if directory.exists() and not directory.is_dir():
-            what, remedy = "the store of a watch must be a directory, not a file", "Give a directory with --store."
-            raise BadInputError(what, where=str(directory), remedy=remedy)
         try:
             # Without ``guarded``, another user could replace the directory, and root would write to the replacement.
             os.close(open_directory(directory, make=0o700, guarded=os.geteuid() == 0))
@@ -171,6 +169,8 @@ class Ring:
     def _append(self, name: str, line: Mapping[str, object]) -> bool:
         try:
             with closing(AppendFile(self.directory / name, durable=False)) as file:
+                if os.fstat(file.fileno()).st_size > _MOST_FILE_BYTES:
+                    raise EnvironmentLacksError("", why=f"{name} is larger than {format_bytes(_MOST_FILE_BYTES)}")
                 file.append(line)
         except StrakesError as error:
             self.failing, self.why = True, error.why

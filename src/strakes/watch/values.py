@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import format_duration
+from strakes.stats.change import Numbers
 
-Numbers = NDArray[np.float64]
 Kind = Literal["level", "early-warning", "slow-target", "saturation", "outage", "heavy", "service-level", "gap"]
 CLOCK = "clock"  # Subject of events about this machine's clock.
 
@@ -72,8 +69,7 @@ class WatchEvent:
 
 def line(event: WatchEvent) -> str:
     """Return an event as a line of text."""
-    # Pad years before 1000 to four digits.
-    when = datetime.fromtimestamp(event.began_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC").zfill(23)
+    when = datetime.fromtimestamp(event.began_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     parts = [f"{when} {event.kind:<11} {for_terminal(event.text)}"]
     if event.ended_s is not None and event.kind != "gap" and (event.low is None) == (event.high is None):
         parts.append(f"lasted about {format_duration(max(0.0, event.ended_s - event.began_s))}")

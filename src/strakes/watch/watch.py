@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from statistics import median
 
 from strakes.base.units import format_duration
@@ -21,6 +22,9 @@ _GAP_S = 300.0
 # A saturation begins and ends at these used shares of a capacity. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
+# Maximum memory for the names of a source's targets, and memory for a name in addition to its characters. The names of
+# 1,000 Lustre targets need half of it.
+_MOST_NAMES_BYTES, _NAME_BYTES = 1_000_000, 50
 
 
 class Watch:
@@ -40,10 +44,17 @@ class Watch:
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
         self._reported_as: dict[tuple[str, str], str] = {}
+        # Source -> names of its targets and disks, or None if they do not end.
+        self._names: dict[str, set[str] | None] = {}
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Add a reading. Return the events that it reveals, in order of their begin."""
         events = self._gap(reading)
+        if self._names.setdefault(reading.source, set()) is None:
+            return events
+        if self._has_endless_names(reading):
+            text = f"{reading.source}: the names of its targets do not end, so its counters are not used any more"
+            return [*events, WatchEvent("gap", f"names of {reading.source}", reading.time_s, reading.time_s, text)]
         events += self.outages.add(reading)
         events += self._work(reading)
         counts = {
@@ -84,6 +95,14 @@ class Watch:
         if now_s < last_s:
             text = f"{reading.source}: the clock was set back by {long}"
         return [WatchEvent("gap", reading.source, min(last_s, now_s), now_s, text, max(last_s, now_s))]
+
+    def _has_endless_names(self, reading: CounterReading) -> bool:
+        waits = (wait.target for wait in reading.waits)
+        new = chain(reading.serving or (), *reading.work.values(), reading.full, reading.locks, waits)
+        names = {*(self._names[reading.source] or ()), *new}
+        endless = sum(_NAME_BYTES + len(name) for name in names) > _MOST_NAMES_BYTES
+        self._names[reading.source] = None if endless else names
+        return endless
 
     def _work(self, reading: CounterReading) -> list[WatchEvent]:
         events = []

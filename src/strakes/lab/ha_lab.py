@@ -143,7 +143,7 @@ class HaLab(Lab[HaOptions]):
         known = disk / "var/lib/pacemaker/cib/cib.xml"
         write_kept(known, cib)
         owner, group = pwd.getpwnam(_OWNER).pw_uid, grp.getgrnam(_GROUP).gr_gid
-        for path in (disk / "var/lib/pacemaker", *(disk / "var/lib/pacemaker").rglob("*")):
-            os.chown(path, owner, group)
-        shutil.chown(disk / "var/log", group=_GROUP)
-        (disk / "var/log").chmod(0o775)
+        state = disk / "var/lib/pacemaker"
+        # The owner of a directory can exchange its entries, so give each directory away after its entries.
+        for path in (*sorted(state.rglob("*"), reverse=True), state):
+            os.chown(path, owner, group, follow_symlinks=False)

@@ -17,6 +17,7 @@ from conftest import ROOT, StrakesRunner, one_in
 from strakes.api import open_run
 from strakes.base.errors import BadInputError
 from strakes.cli.main import run as run_command
+from strakes.runs.store import Store
 from strakes.tuning.advise_source import published_places, run_to_advise_from
 
 APP = ROOT / "examples" / "apps" / "restart-dump.toml"
@@ -50,6 +51,17 @@ def test_a_published_run_gives_the_same_advice_as_the_original(
     by_name = strakes("advise", "--app", APP, "--from", published, environment=elsewhere)
     by_variable = strakes("advise", "--app", APP, environment=elsewhere | {"STRAKES_PORTRAIT": str(compressed)})
     assert own.returncode == 0 and own.stdout == by_name.stdout == by_variable.stdout
+
+
+def test_a_file_in_the_current_directory_does_not_take_the_place_of_a_run(
+    measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(measured / "store"))
+    monkeypatch.chdir(tmp_path)
+    run = Store().open("latest")
+    for name in ("latest", run.id):
+        shutil.copy(measured / "portrait.json", name)
+        assert run_to_advise_from(name).path == Store().open(name).path == run.path
 
 
 def test_a_user_without_measurements_gets_the_published_run_of_the_system(

@@ -28,7 +28,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool]) -> Ru
     """
     store = Store()
     if wanted is not None:
-        return PublishedRun(Path(wanted)) if os.sep in wanted or Path(wanted).is_file() else store.open(wanted)
+        return PublishedRun(Path(wanted)) if os.sep in wanted or "." in wanted else store.open(wanted)
     if chosen := os.environ.get(VARIABLE):
         return PublishedRun(Path(chosen).expanduser())
     kinds, ended = ("survey", "study"), ("complete", "partial")

@@ -146,6 +146,14 @@ def test_a_damaged_log_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     assert len(errors) == 5
 
 
+def test_logs_after_the_time_limit_of_a_directory_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.tuning.advise_darshan._MOST_DIRECTORY_S", -1.0)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.darshan").touch()
+    logs, (error,) = read_logs(tmp_path)
+    assert not logs and error.what == "this Darshan log and those after it are not read" and "a.darshan" in error.where
+
+
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0\0\0\0\0\0\0" + b"\xff" * 9, b"BZh9no block", b"\x1f\x8b"])
 def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     pytest.importorskip("darshan")

@@ -15,6 +15,7 @@ from itertools import product
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from time import monotonic
 from typing import Any, get_args
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
@@ -46,7 +47,8 @@ _ALL_RANKS = -1
 _MOST_MEMORY_BYTES = 8 << 30
 # The description of the application omits phases with less than this share of all data.
 _SMALL_SHARE = 0.02
-_MOST_READ_S = 300.0  # Time limit for reading a log in seconds. Reading a damaged log may never end.
+# Time limits in seconds for reading a log and all logs of a directory. Reading a damaged log may never end.
+_MOST_READ_S, _MOST_DIRECTORY_S = 300.0, 3600.0
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,12 @@ def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInp
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
-    logs, errors = [], []
+    logs, errors, ends_s = [], [], monotonic() + _MOST_DIRECTORY_S
     for path in sorted(directory.rglob("*.darshan")):
+        if monotonic() > ends_s:
+            why = f"the logs before it took more than {_MOST_DIRECTORY_S / 3600:g} h"
+            errors.append(BadInputError("this Darshan log and those after it are not read", where=str(path), why=why))
+            break
         try:
             logs.append((path, read_log(path)))
         except BadInputError as error:

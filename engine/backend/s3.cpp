@@ -54,6 +54,8 @@ void S3::explain(std::uint32_t rank, Failure& failure) {
     if (session == nullptr || session->connection.words().empty()) return;
     if (failure.error_name.empty()) return;
     failure.why += " (" + session->connection.words() + ")";
+    if (failure.error_name == "EACCES")
+        failure.remedy = "Check the keys, and that they may read, write, list and delete in the bucket.";
 }
 
 int S3::root(int /*of_the_process*/, std::uint32_t rank) noexcept {

@@ -138,8 +138,8 @@ def _quoted_bytes(word: bytes) -> str:
 def without_secrets(text: str) -> str:
     """Return the text with passwords, tokens and keys replaced by dots, and URLs cut after the host.
 
-    >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
-    '--store=https://alerts:9093/... redis://db /scratch'
+    >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch s3://lab/w/p/")
+    '--store=https://alerts:9093/... redis://db /scratch s3://lab/w/p/'
     """
     return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(_QUOTED.sub(_nested, text)))
 
@@ -185,8 +185,10 @@ def _without_logins(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
+    # The name of an object is no secret, and the command that removes it needs it.
+    path = rest if scheme == "s3://" and "?" not in rest else rest and "/..."
     # If an @ follows the host of a URL, the password contains @ or a slash, and the host is unknown.
-    return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
+    return scheme + ("..." if "@" in rest else host + path)
 
 
 def shown_command(words: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -70,7 +71,8 @@ def test_a_node_prints_its_facts_and_what_it_sees_of_the_directory(tmp_path: Pat
 
 
 def test_lines_of_the_launcher_itself_are_left_out(tmp_path: Path) -> None:
-    launch = launcher(tmp_path, """echo 1; echo '["n9"]'; echo '{}'; echo null; exec "$@" n1""")
+    foreign = json.dumps({**asdict(USUAL), "memory_available_bytes": "x"})
+    launch = launcher(tmp_path, f"""echo 1; echo '["n9"]'; echo '{{}}'; echo null; echo '{foreign}'; exec "$@" n1""")
     nodes, _ = examine(launch, *AT)
     assert [node.host for node in nodes] == ["n1"]
 

@@ -22,6 +22,7 @@ from typing import Any
 from strakes.base.errors import EnvironmentLacksError, StrakesError
 from strakes.base.processes import python_module
 from strakes.base.units import counted, format_bytes
+from strakes.model.record import from_record
 from strakes.runs.launch import Launch
 from strakes.targets.command import run
 
@@ -130,8 +131,8 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
     nodes = []
     for line in done.stdout.splitlines():
         # Ignore other lines. The launcher may print some, even JSON.
-        with suppress(ValueError, TypeError):
-            nodes.append(CheckedNode(**json.loads(line)))
+        with suppress(ValueError, TypeError, KeyError, RecursionError):
+            nodes.append(from_record(CheckedNode, json.loads(line)))
     return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
 
 
@@ -171,9 +172,9 @@ def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]
         seen = node.seen
         if "why" in seen:
             what = f"the directory cannot be reached on this node: {seen['why']}"
-        elif seen["content"] != content:
-            what = f"this node sees another directory of that name ({seen['file_system']} of {seen['source']})"
-        elif seen["read_only"]:
+        elif seen.get("content") != content:
+            what = f"this node sees another directory of that name ({seen.get('file_system')} of {seen.get('source')})"
+        elif seen.get("read_only"):
             what = "the directory is mounted read-only on this node"
         else:
             continue

@@ -246,7 +246,7 @@ class _Stroke:
         self._connections, self._engine, self._reminder = connections, engine, _Reminder(say, self.missing)
         self._whom, self._operations, self._moved_s = "clients", 0, 0.0
         self._promise: Promise | None = None
-        self._ahead_s = 0.0
+        self._ahead_s = self._struck_s = 0.0
         self._begun, self._stop, self._seen_enough, self._caused = (threading.Event() for _ in range(4))
         # Used in place of Thread.join(). In Python 3.11, an interrupt of join() marks a running thread as ended.
         self._ended = threading.Event()
@@ -311,9 +311,7 @@ class _Stroke:
         if self.struck:
             self._stop.wait(self._timing.undone_within_s)
         self._undo(self._promise)
-        struck_s = self.struck[0].at_s if self.struck else time.time()
-        clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
-        if self._stop.wait(clients_left_s):
+        if self._stop.wait(max(0.0, self._struck_s + self._timing.after_s - time.monotonic())):
             return
         deadline = time.monotonic() + (_SILENT_S if self.not_undone else self._fault.back_within_s)
         while not self._stop.wait(min(_LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):
@@ -334,6 +332,7 @@ class _Stroke:
             self.failure = error
             return
         what = "the fault could not be caused"
+        self._struck_s = time.monotonic()
         try:
             self.struck = self._fault.strike()
         except StrakesError as error:

@@ -26,14 +26,15 @@ _OF_A_PAIR = [
     ('prefers = "mds-a"', 'prefers = "nobody"', "one of mds-a, mds-b"),
     ('role = "mgs+mdt"', 'role = "mdt"', "must have exactly one MGS"),
     ('drbd = "8.4"', 'drbd = "7"', "one of 8.4, 9"),
-    ('mount = "/mnt/mdt0"', 'mount = "/mnt/x; rm -rf /"', "without spaces and quotes"),
-    ('mount = "/mnt/mdt0"', 'mount = "-f"', "begin with a dash"),
+    *(
+        ('mount = "/mnt/mdt0"', f'mount = "{path}"', "an absolute path, not /etc or /usr")
+        for path in ("mnt/x", "/mnt/x; rm -rf /", "-f", "/", "/etc", "/usr/lib", "/lib64", "/srv/../etc", "/mnt/.")
+    ),
     ("clients = 2000", "clients = -1", "at least 0"),
     ("clients = 2000", 'clients = "many"', "whole number"),
     ("[cluster]", "[cluster", "not valid TOML"),
     ('power_feeds = ["feed-1", "feed-2"]', "power_feeds = []", "at least one power feed"),
     ('devices = { mds-a = "/dev/md/mdt0"', 'devices = { mds-a = "/dev/drbd0"', "the disks below DRBD"),
-    ('mount = "/mnt/mdt0"', 'mount = "mnt/mdt0"', "an absolute path"),
     ('mount = "/mnt/mdt0"', 'mount = "/mnt/mdt0"\nport = 5405', "a port that Corosync does not use"),
     ('lnet = "tcp"', 'lnet = "tcp; touch X"', "a network of LNet"),
     ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "10.1.0.2"', "the quorum device is on one of the machines"),

@@ -26,6 +26,7 @@ _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning 
 # Patterns of texts that need no quotation marks in configuration files, and their descriptions.
 _WORD = (r"(?!-)[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes that does not begin with a dash")
 _PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
+_OF_SYSTEM = r"s?bin|boot|dev|etc|lib\w*|proc|root|run|sys|usr"  # Filesystem Hierarchy Standard
 _MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
 
 
@@ -41,7 +42,8 @@ _VALID: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("Bmc.password_script", "Pdu.password_script", "Alerts.webhook_url_file"), _PATH),
     "Alerts.mail_to": (rf"(?a:{_MAILBOX}(,{_MAILBOX})*)", "a mail address, or several with commas"),
     "Cluster.quorum_host": (r"[A-Za-z0-9][A-Za-z0-9.:-]*", "a host name or an address"),
-    **dict.fromkeys(("FileSystem.name", "ServedTarget.clients", "ServedTarget.mount"), _WORD),
+    **dict.fromkeys(("FileSystem.name", "ServedTarget.clients"), _WORD),
+    "ServedTarget.mount": (rf"(?!/({_OF_SYSTEM})(/|$)|.*/\.\.?(/|$)){_PATH[0]}", "an absolute path, not /etc or /usr"),
     "Pdu.snmp_version": _one_of("1", "2c", "3"),
     "Cluster.drbd": _one_of("8.4", "9"),
     "Network.interface": (r"[A-Za-z0-9_.-]{1,15}", "the name of a network card, such as bond0"),
@@ -248,7 +250,6 @@ def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> 
     given |= ({} if kind == "service" else {"units": ()}) | ({} if kind == "nfs" else {"clients": ""})
     target = table.read(ServedTarget, *keys, needs=("role", "address", "units", "clients"), **given)
     table.require(target.prefers in nodes, "prefers", f"one of {', '.join(nodes)}")
-    table.require(re.fullmatch(r"(/[^/]+)+", target.mount), "mount", "an absolute path, and not /")
     table.require(target.port not in _COROSYNC_PORTS, "port", "a port that Corosync does not use")
     table.require(all(re.fullmatch(_WORD[0], unit) for unit in target.units), "units", "names of systemd units")
     if target.address:

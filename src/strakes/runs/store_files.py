@@ -16,7 +16,7 @@ from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_k
 from strakes.base.finite import to_json
 
 # Maximum sizes of files in bytes, far above those of real runs. The largest known document has 0.2 MiB.
-_MOST_LINES_BYTES, _MOST_DOCUMENT_BYTES = 4 << 30, 64 << 20
+_MOST_LINES_BYTES, _MOST_DOCUMENT_BYTES = 256 << 20, 64 << 20
 # Maximum number of values in a JSON text. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
 _MOST_VALUES = 10_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -122,7 +122,7 @@ def restore_command(
         say(restored)
     damaged = _print_damaged()
     if not done and not damaged:
-        say("No settings to put back.")
+        say(f"No settings to put back in the store {default_root()}.")
     return 0 if all(restored.good for restored in done) and not damaged else 1
 
 

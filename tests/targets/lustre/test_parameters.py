@@ -178,6 +178,14 @@ def test_errors_of_lctl_are_distinguished_from_other_messages() -> None:
         assert read_params(replace(missing, status=2, stderr=stderr + denied)).cut_off
 
 
+def test_parameters_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.targets.lustre_tool._MOST_PARAMETERS", 10)
+    lines = "".join(f"mdt.a{number}.md_stats=\n" for number in range(11))
+    with pytest.raises(NotUnderstoodError) as caught:
+        read_params(Completed(("lctl", "get_param", "mdt.*.md_stats"), 0, lines, ""))
+    assert caught.value.why == "it has more than 10 parameters"
+
+
 def test_a_greeting_alone_is_not_a_parameter() -> None:
     with pytest.raises(NotUnderstoodError):
         read_params(Completed(("lctl", "get_param", "mdt.*.md_stats"), 0, GREETING, ""))

@@ -119,6 +119,9 @@ def test_five_trials_of_each_fault_end_without_split_brain(labs: Labs) -> None:
 def test_a_cut_link_is_restored_when_the_drill_is_killed(labs: Labs) -> None:
     labs.up("ha")
     facts = labs.status("ha")["facts"]
+    # Root opens logs there, so nobody else may put links there.
+    logs = [Path(labs.status("ha")["directory"], name, "var/log").stat() for name in ("a", "b")]
+    assert [(log.st_uid, log.st_mode & 0o022) for log in logs] == [(0, 0)] * 2
 
     def connected() -> bool:
         words = [*facts["commands"][B], "ip", "-o", "link", "show", "ring0"]

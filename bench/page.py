@@ -76,7 +76,7 @@ class Page:
     looks: Sequence[int]
 
     def all_asked(self) -> list[Comparison]:
-        """Return the comparisons that have a bar."""
+        """Return the comparisons that have a bar (required ratio)."""
         return [
             comparison
             for peer in self.comparisons.values()

@@ -20,7 +20,7 @@ MIB = 1024.0**2
 class World:
     """A simulated file system: rates in B/s, metadata operations per second, and factors of settings.
 
-    ``half_*``: transfer size in bytes with half the full rate. ``*_ranks``: number of ranks -> factor on the rate.
+    ``half_*``: transfer size in bytes at half of the maximum rate. ``*_ranks``: number of ranks -> factor on the rate.
     """
 
     name: str

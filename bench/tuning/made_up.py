@@ -93,7 +93,6 @@ def _costs(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], o
 
 
 def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
-    """Return the effect of each level of a factor: a random walk if levels are ordered, else independent values."""
     steps: Array = chance.normal(size=count)
     effect = 1.5 * np.cumsum(steps) / math.sqrt(count) if ordered else steps
     result: Array = effect - effect.mean()
@@ -113,7 +112,6 @@ def _two(
 def _some(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of settings: random levels of up to ``most`` factors, adjacent ones if a factor is ordered."""
     chosen: npt.NDArray[np.bool_] = np.ones(len(levels), dtype=np.bool_)
     for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, most + 1))), replace=False):
         count = shape[which]

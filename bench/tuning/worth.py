@@ -28,7 +28,7 @@ class Worth:
         self.best = max(known, key=everything.__getitem__)
 
     def share(self, number: int) -> float:
-        """Return the quality of a setting / the best setting's quality, as the geometric mean of both halves."""
+        """Return the quality of a setting / the best quality: geometric mean over both halves of the repetitions."""
         first, second = self._sides
         return math.sqrt(second[number] / second[self._best[0]] * first[number] / first[self._best[1]])
 
@@ -54,7 +54,7 @@ def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
 
 
 def _levelled(landscape: Landscape) -> tuple[Values, Values]:
-    """Divide ``full`` and ``held`` by block effects. Settings that every held-out block has determine the effects."""
+    """Divide ``full`` and ``held`` by block effects, estimated from settings that every held-out block contains."""
     everywhere = [
         {**full, **held}
         for full, held in zip(landscape.full, landscape.held, strict=True)

@@ -12,7 +12,7 @@ _COLLECT_AFTER = 50_000
 
 
 def main() -> int:
-    """Run the command line and return its exit status. While modules are imported, Ctrl-C ends the process silently."""
+    """Run the command line and return its exit status. Ctrl-C during the imports ends the process without a message."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED_STATUS))
     gc.set_threshold(_COLLECT_AFTER)

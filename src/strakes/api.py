@@ -30,7 +30,7 @@ class Table(tuple[Row, ...]):
         return f"<{counted(len(self), 'row')}; to_pandas() makes a data frame of them>"
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Return each row as a dictionary. Each setting and each end of an interval has its own key."""
+        """Return each row as a dictionary. An interval becomes two entries, and each setting becomes one."""
         return [_columns(row) for row in self]
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -59,7 +59,7 @@ class OpenedRun:
 
     @cached_property
     def portrait(self) -> Portrait:
-        """Return everything that the report shows, as values."""
+        """Return the contents of the report as a Portrait object."""
         from strakes.tuning.portraits import build_portrait
 
         return build_portrait(self._run)

@@ -29,7 +29,7 @@ def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", cutoff: float = 0.6) -> str:
-    """Return advice on an unknown name: a similar known name, else ``otherwise``, else all known names.
+    """Return a remedy for an unknown name: a similar known name, else ``otherwise``, else the list of all known names.
 
     >>> did_you_mean("transfre", ["files", "transfer"]), did_you_mean("size", ["files", "transfer"])
     ('Did you mean transfer?', 'One of: files, transfer.')

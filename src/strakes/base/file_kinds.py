@@ -64,7 +64,7 @@ _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return the kind of a file and its key in TOML_KINDS or OTHER_KINDS, or None for an unknown kind."""
+    """Return (key in TOML_KINDS or OTHER_KINDS, kind) of a file or directory, or None for an unknown kind."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:

@@ -68,7 +68,7 @@ def closing(descriptor: int) -> Iterator[int]:
 def owner_of(descriptor: int) -> int:
     """Return the id of the user who controls an open file: its owner, or on FUSE mounts the mounting user.
 
-    A FUSE server can report any owner, so only servers of this user or root are believed. Return -1 after an unmount.
+    A FUSE server can invent owners: they count only if this user or root mounted it. Return -1 after an unmount.
     """
     import ctypes
 
@@ -99,7 +99,7 @@ def open_directory(path: Path, *, make: int = 0, guarded: bool = False) -> int:
 
 
 def refuse_links_of_others(path: Path, real: Path) -> None:
-    """Raise PlantedFileError for root if a link of another user leads to ``path``. ``real``: path without links."""
+    """If this user is root, raise PlantedFileError for another user's link in ``path``. ``real``: resolved path."""
     if os.geteuid() == 0:
         with _directory(path) as directory:
             if not os.path.samestat(os.fstat(directory), os.stat(real)):
@@ -125,7 +125,7 @@ def make_new_directory(path: Path) -> int:
 
 @contextmanager
 def pinned(path: Path, opened: int | None = None) -> Iterator[int]:
-    """Open ``path`` once, and access its files by the descriptor: the path may later lead elsewhere. Raises OSError."""
+    """Yield a descriptor of ``path``. Accesses below ``path`` use it, even if the name is moved. Raises OSError."""
     with closing(open_directory(path) if opened is None else os.dup(opened)) as directory:
         _pinned.append((path, directory))
         try:
@@ -187,7 +187,7 @@ def _require_guarded(directory: int, trusted: Collection[int]) -> None:
 
 
 def _moved_by_others(directory: int) -> bool:
-    """Return whether this user is root and others can write to a directory, and so move root's own links into it."""
+    """Return whether root must not trust links in a directory, because other users can write to it."""
     mode = os.fstat(directory).st_mode
     return os.geteuid() == 0 and (mode & _OTHERS_WRITE != 0 or owner_of(directory) not in (0, os.stat("/").st_uid))
 
@@ -326,9 +326,9 @@ def own_directory(path: Path) -> Iterator[int]:
 
 @contextmanager
 def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
-    """Open a directory. Raises PlantedFileError if other users can replace files in it or, for root, the directory.
+    """Open a directory. Raises PlantedFileError if other users can replace files in it.
 
-    The owner of a parent directory can replace the directory, even by another directory of root.
+    For root, this is also an error if another user owns a parent, since owners can replace whole directories.
     """
     with _directory(path, make=make, guarded=os.geteuid() == 0) as directory:
         others_write = os.fstat(directory).st_mode & _OTHERS_WRITE
@@ -340,8 +340,8 @@ def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
     """Open a file that only this user can write. ``what``: name of the file in messages.
 
-    Raises BadInputError for a file with several hard links, and if another user owns, may write or can replace the
-    file. Raises OSError for other failures.
+    Raises BadInputError for a file with several hard links, of another user, or in a directory where others can write.
+    Raises OSError for other failures.
     """
     try:
         with _own_directory(path.parent) as directory:
@@ -390,8 +390,8 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
     """Return the content of a regular file.
 
-    Raises BadInputError if the file is not regular, is too large, or cannot be read. ``what`` and ``remedy`` are the
-    texts of the error if it cannot be read.
+    Raises BadInputError if the file is not regular, is too large, or cannot be read. For an unreadable file, the error
+    consists of ``what`` and ``remedy``.
     """
     try:
         with open_regular(path) as file:

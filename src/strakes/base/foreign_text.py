@@ -145,7 +145,7 @@ def without_secrets(text: str) -> str:
 
 
 def _nested(quoted: re.Match[str]) -> str:
-    """Return a quoted word without secrets. The word may be a command that again contains quoted commands."""
+    """Return a quoted word without secrets. The word may itself be a command line that contains quoted words."""
     for end in ("", "'", '"') if re.search(r"\s", quoted[0]) else ():
         with suppress(ValueError):
             word = shell_words(quoted[0] + end)[0]
@@ -156,7 +156,7 @@ def _nested(quoted: re.Match[str]) -> str:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a parameter holds a secret. The path of a key is no secret, and neither is a number named token.
+    """Return whether a parameter holds a secret. The path of a key is not one. Nor is a number called token.
 
     >>> is_secret("passwd", "17"), is_secret("ssh_key", "/etc/key"), is_secret("token", "3000")
     (True, False, False)
@@ -205,7 +205,7 @@ def command_line() -> tuple[str, ...]:
 
 
 def _argument(word: str) -> str:
-    """Return an argument without secrets. A secret in it ends at the end of the argument, not at a space."""
+    """Return an argument without secrets. Secrets may contain spaces, so each extends to the argument's end."""
     secret = _SECRET_ARGUMENT.fullmatch(word)
     return f"{secret[1]}..." if secret else without_secrets(word)
 

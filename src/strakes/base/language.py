@@ -46,7 +46,7 @@ def english() -> Iterator[None]:
 
 
 def gettext(message: str, **values: object) -> str:
-    """Return the translation of an English message, or the message itself, with ``values`` in its {fields}.
+    """Return the translation of an English message, or the message itself. ``values`` replace its {placeholders}.
 
     >>> gettext("{count} more in the report", count=3)
     '3 more in the report'
@@ -58,7 +58,7 @@ def gettext(message: str, **values: object) -> str:
 
 
 def _joined(text: str, values: Mapping[str, object]) -> str:
-    """Return a translation without the blanks between Chinese text and values that begin or end with Chinese text.
+    """Remove blanks between a translation and its values if the adjacent character of the value is Chinese.
 
     >>> _joined("写 {size} 的 {what} 时", {"size": "4 KiB", "what": "文件"})
     '写 {size} 的{what}时'

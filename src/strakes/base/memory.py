@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def memory_sizes(meminfo: Path = Path("/proc/meminfo")) -> dict[str, int]:
-    """Return the bytes of each kind of memory (MemTotal, MemAvailable, ...); empty if /proc/meminfo is unreadable."""
+    """Return the bytes of each kind of memory (MemTotal, MemAvailable, ...), or {} for an unreadable file."""
     try:
         lines = meminfo.read_text().splitlines()
     except OSError:

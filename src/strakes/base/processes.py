@@ -43,7 +43,7 @@ def secure_environment() -> None:
 
     Relative directories are removed from PATH. If others can replace files in HOME or TMPDIR, another directory is set.
     If they can do so in a cache or settings directory, its variable is removed. CEPH_CONF is set, because Ceph's tools
-    otherwise search the current directory. An offset of a day or more in TZ becomes UTC.
+    otherwise search the current directory. UTC replaces a time zone (TZ) with an offset of a day or more.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         os.environ["TZ"] = "UTC0"
@@ -118,7 +118,7 @@ def python_module(module: str, *words: str) -> list[str]:
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:
-    """Return the words of a command in an option. Raises BadInputError for unbalanced quotes and for no words."""
+    """Split the command in an option into words. Raises BadInputError for an unclosed quote or an empty command."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -138,7 +138,7 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def is_trusted(process: Path) -> bool:
-    """Return whether a process has only user ids of this user or root. ``process``: directory in /proc."""
+    """Return whether all user ids of a process are those of this user or root. ``process``: its directory in /proc."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 

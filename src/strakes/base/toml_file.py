@@ -54,7 +54,7 @@ class TomlFile:
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def tables(self, key: str, known: Collection[str], lacking: str, remedy: str) -> list[Any]:
-        """Return the tables called ``key``. Raises BadInputError if it is absent, or for an unknown top-level key."""
+        """Return the tables called ``key``. Raises BadInputError without tables, and for keys not in ``known``."""
         if unknown := sorted(set(self.values) - set(known)):
             remedy = did_you_mean(unknown[0], known)
             raise BadInputError(f"unknown key {unknown[0]!r}", where=self.name, remedy=remedy)

@@ -63,7 +63,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_rate(text: str) -> float:
-    """Return a rate in bytes per second. The text may be in bytes (B) or bits (b, bit). Raises BadInputError.
+    """Return a rate in bytes per second. The unit may be bytes (B) or bits (b, bit). Raises BadInputError.
 
     >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
     (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)

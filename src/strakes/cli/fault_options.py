@@ -73,7 +73,7 @@ class FaultOptions:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients can be sessions of libcephfs. On CephFS, print the reason if they cannot."""
+    """Return whether clients can be sessions of libcephfs. If they cannot on a CephFS, print the reason."""
     from strakes.control.fault_cephfs import is_cephfs
     from strakes.runs.choice import with_launcher
     from strakes.runs.engine import LocalEngine

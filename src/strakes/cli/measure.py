@@ -38,7 +38,7 @@ def request_from(
     studies: tuple[Study, ...],
     amounts: Amounts | None = None,
 ) -> Request:
-    """Return a request to measure these studies with every value of their settings."""
+    """Return a request to run these studies with all levels of their factors."""
     return Request(
         kind,
         name,

@@ -57,7 +57,7 @@ def argument(metavar: str, **settings: Any) -> Any:
 
 
 def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a decorator that adds the options and arguments that the parameters of a command declare.
+    """Return a decorator that adds options and arguments to a command, one for each parameter of its function.
 
     A parameter declares an option by its default or its annotation. If the annotation is a dataclass, each field of the
     class declares an option, and the command gets an instance. ``defaults``: option -> default for this command.
@@ -303,7 +303,7 @@ def prints_summary(*outputs: Output | None) -> bool:
 
 
 def write_document(output: Output | None, text: str) -> bool:
-    """Write the document if an output is given. Return whether to print a summary. Errors are printed at the end."""
+    """Write the document to a given output. Return whether to print a summary. Errors are printed at the end."""
     if output is not None:
         try:
             output.write(text)

@@ -49,7 +49,7 @@ class LiveProgress:
         return self
 
     def resumed(self, spent_s: float) -> None:
-        """Count the seconds that a resumed run took before it was interrupted."""
+        """Add the seconds that the run took before it was interrupted to the elapsed time."""
         self._started -= spent_s
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:

@@ -19,7 +19,7 @@ _COMMANDS = "|".join(name.removesuffix(".py").removesuffix("_") for name in os.l
 
 
 def as_called(text: str, called: str = _CALLED) -> str:
-    """Return a text with the program's name in its commands replaced by ``called``.
+    """Return a text that shows commands with the program name that the user typed (``called``).
 
     >>> as_called("strakes cannot see it. Next: strakes survey DIR", "./strakes")
     'strakes cannot see it. Next: ./strakes survey DIR'

@@ -70,8 +70,8 @@ class Promise:
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
         """Undo the fault, and return a description of how it was undone.
 
-        Repeats failed attempts, and calls ``say`` with a message at the first. Returns "" if the fault is already
-        undone, or if an earlier call failed. Raises StrakesError if the fault cannot be undone.
+        Repeats failed attempts, and calls ``say`` with a message after the first failure. Returns "" if the fault is
+        already undone, or if an earlier call failed. Raises StrakesError if the fault cannot be undone.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, self._copy, self._journal, say)

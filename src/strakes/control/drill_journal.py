@@ -84,7 +84,7 @@ def put_right_open(
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
     Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone. ``settle``:
-    whether to remove the file afterwards. If not, a lock by another process is ignored after COMMAND_S seconds.
+    remove the file afterwards. Without ``settle``, a lock by another process is ignored after COMMAND_S seconds.
     ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the file in the store,
     if ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
     """
@@ -113,7 +113,7 @@ def _inode(found: os.stat_result) -> str:
 
 
 def _undo_elsewhere(pending: Pending) -> str:
-    """Undo a fault in the directory where the drill ran, or in / if this directory was replaced or does not answer."""
+    """Undo a fault in the drill's directory, or in / if that directory was replaced or does not answer."""
     path, inode = pending.directory["path"], pending.directory["inode"]
     with ExitStack() as stack:
         there = "/"
@@ -149,7 +149,7 @@ def _lock(journal: int, within_s: float | None) -> None:
 
 
 def _reopened(path: Path, descriptor: int) -> int:
-    """Open the file again: a process shares the flock(2) lock of every descriptor that it has inherited."""
+    """Open the file again, because processes with inherited descriptors share one flock(2) lock."""
     with suppress(OSError):
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
     try:

@@ -31,7 +31,7 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 class Reading:
     """Values of a knob. ``values``: place, such as a server -> value, or None if the knob is not set there.
 
-    ``why``: reason for missing values. ``unread``: error of a server that could not be read.
+    ``why``: reason for missing values. ``unread``: error message about a server that could not be read.
     """
 
     knob: Knob
@@ -65,7 +65,7 @@ class Effective:
 class Change(dict[str, Effective]):
     """Results of a change: name of a setting -> its values. ``restored``: results of restoring the settings.
 
-    ``moved``: a text for each other setting that the system has changed along.
+    ``moved``: a text for each other setting that the system has changed as a side effect.
     """
 
     restored: tuple[Restored, ...] = ()
@@ -197,7 +197,7 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
 
 
 def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, target: Target) -> tuple[str, ...]:
-    """Change one place. Return a text for each other setting that the system has changed along."""
+    """Change a setting in one place, such as a server. Return a text for each setting changed as a side effect."""
     ask = target.run
     before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:

@@ -82,7 +82,7 @@ def give_back(place: KnobPlace, store: Path) -> None:
 
 
 def hand_over(place: KnobPlace, before: str | None, store: Path, heir: JournalState) -> None:
-    """Assign the record of a setting to another journal of ``store``. ``before``: old value of the setting there."""
+    """Move a setting's record to the journal ``heir`` of the same store. ``before``: original value in ``heir``."""
     record = KnobRecord(os.path.abspath(store), os.path.abspath(heir.path), heir.target, heir.owner, place, before)
     path = _file(place)
     with suppress(OSError), _locked(path):

@@ -89,8 +89,8 @@ class PlaceGoneError(MeasurementError):
 class KnobPlace:
     """Place where a setting is stored. ``servers``: template of a command that reaches ``host``.
 
-    ``moved``: whether the system changes it along with another setting. ``inode``: number of the directory of a file in
-    /sys, which another disk of the same name does not have, or 0.
+    ``moved``: the system changes this setting together with another one. ``inode``: inode number of the directory of a
+    file in /sys, or 0. It detects another disk of the same name.
     """
 
     knob: str
@@ -107,7 +107,7 @@ class KnobPlace:
     inode: int = 0
 
     def beside(self, setting: str) -> KnobPlace:
-        """Return the place of a setting in the same directory that changes along with this one."""
+        """Return the place of ``setting``: same directory, and changed by the system together with this one."""
         above, separator, _ = self.name.rpartition("/" if self.file else ".")
         name, knob = f"{above}{separator}{setting}", f"{self.knob.partition('.')[0]}.{setting}"
         file, words = (name, ()) if self.file else ("", (*self.read_words[:-1], name))

@@ -44,7 +44,7 @@ class Restored:
 
     @property
     def good(self) -> bool:
-        """Return whether the setting was restored, is kept by the user, or no longer exists."""
+        """Return whether a setting was restored, is deliberately kept by the user, or no longer exists."""
         return self.outcome in ("restored", "unchanged", "gone", "kept")
 
     def __str__(self) -> str:
@@ -219,9 +219,9 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
 
 
 def _write_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> None:
-    """Write the old value of a setting. The settings that the system moves along with it are restored after it.
+    """Write the old value of a setting. Afterwards restore the settings that the system changes together with it.
 
-    First record for each of them the value to restore: the old one, or the one that somebody else has set since.
+    For each of them, first record the value to restore: the old value, or a later value set by somebody else.
     """
     earlier = (each for each in reversed(state.entries) if each.number < entry.number)
     for each in takewhile(lambda each: each.place.moved, earlier):
@@ -247,10 +247,10 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 
 
 def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: Outcome, before: str | None) -> None:
-    """Note in the journal that a change is undone. ``before``: the value without the change.
+    """Note in the journal that a change is undone. ``before``: the value before the change.
 
     First remove the record of the setting, because a record without a change in a journal means a lost journal. Keep
-    the record if it belongs to another change: one in a journal of this store, or one whose journal is lost.
+    the record if another journal of this store, or a lost journal, has also changed the setting.
     """
     states, _ = open_journals(journal.root)
     others = [(state, each) for state in states for each in state.open_entries if each.place.key == place.key]

@@ -48,7 +48,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield (path, section) for all inner sections. A path is a list of names, such as ``quorum device``."""
+        """Yield (path, section) for all inner sections. A path joins the names of sections: ``quorum device``."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block
@@ -146,7 +146,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Host:
-    """A node of a DRBD resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one per path."""
+    """A node of a DRBD resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one per link."""
 
     name: str
     volumes: dict[str, tuple[str, str, str]]
@@ -233,7 +233,7 @@ class Resource:
 
     @property
     def needs_majority(self) -> bool:
-        """Return whether a quorum of copies replaces fencing as the protection against the promotion of old data."""
+        """Return whether a quorum of copies, instead of fencing, prevents the promotion of old data."""
         return self.option("options", "quorum") in ("majority", "all") and self.fencing == ["dont-care"]
 
     @cached_property
@@ -300,7 +300,7 @@ class Resource:
 
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
-    """Return all DRBD resources in the files. The ``common`` sections of all files apply to each of them."""
+    """Return all DRBD resources in the files. The ``common`` section of any file applies to every resource."""
     whole = Block("", blocks=[block for top in files for block in top.blocks])
     common = whole.one("common")
     return tuple(Resource(block, common) for block in whole.all("resource"))

@@ -66,7 +66,7 @@ Find = Callable[[Setup], Iterable[str]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that finds one kind of mistake. ``find`` yields a text for each place. ``source``: a page on it."""
+    """A rule that finds one kind of mistake. ``find`` yields a text per mistake. ``source``: page about it."""
 
     name: str
     severity: Severity

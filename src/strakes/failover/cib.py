@@ -52,7 +52,7 @@ class Cib:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        """Return Pacemaker 2 name -> value of cluster properties. A value with the Pacemaker 3 name counts first."""
+        """Return Pacemaker 2 name -> value of cluster properties. Newer (Pacemaker 3) names take precedence."""
         given, names = self._merged("./configuration/crm_config/cluster_property_set"), renamed("properties")
         plain = {name: value for name, value in given.items() if name not in names}
         return plain | {names[name]: value for name, value in given.items() if name in names}
@@ -127,7 +127,7 @@ class Cib:
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     def is_stacked(self, clone: str) -> bool:
-        """Return whether a clone replicates to another cluster: a DRBD resource above another one or an address."""
+        """Return whether a clone replicates to another cluster: DRBD above another DRBD resource or an address."""
         own = {clone, *(one.id for one in self.ties.members(clone))}
         names = [one.first for one in self.orders if one.then in own]
         names += [far for (near, _), (far, _) in (one.resources for one in self.colocations) if near in own]
@@ -183,7 +183,7 @@ class Cib:
         return min(left) if len(left) == 1 < len(self.nodes) else ""
 
     def is_bound(self, one: Primitive) -> bool:
-        """Return whether a resource is meant for one node only: it is independent, or other nodes run a similar one."""
+        """Return whether a resource should run on one node: it is independent, or each node has a similar one."""
         alike = {self.only_node(other) for other in self.services if other.agent == one.agent} - {""}
         shares = any(one.id in (tie.resources[0][0], tie.resources[1][0]) for tie in self.colocations)
         alone = not (one.group or one.clone or one.is_mount or one.values.get("ip") or shares)
@@ -283,7 +283,7 @@ class Cib:
         return next((device.values[key] for key in keys if device.values.get(key)), "".join(outlets[:1]))
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the seconds, without random delays, that a device waits before it fences ``node`` (default: any)."""
+        """Return the seconds, without random delay, before a device fences ``node`` (default: any node)."""
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
         if mapped:

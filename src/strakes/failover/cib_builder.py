@@ -131,7 +131,7 @@ class CibBuilder:
             self._set(added, "instance_attributes", identity, level)
 
     def advised_operations(self, element: Xml.Element, *, timeouts: bool = False) -> None:
-        """Add operations that the agent advises, except monitors. ``timeouts``: also complete existing operations."""
+        """Add all operations that the agent advises, except monitors. ``timeouts``: also set missing time-outs."""
         for name, limit in times_of(element.attrib).items():
             given = element.findall(f"./operations/op[@name='{name}']")
             if not given and name != "monitor":
@@ -193,7 +193,7 @@ class CibBuilder:
             Xml.SubElement(found, "resource_ref", id=member)
 
     def rule(self, constraint: Xml.Element, score: str, terms: Iterable[Term], operator: str, role: str) -> None:
-        """Add a rule with these expressions to a location constraint. ``score``: number, or attribute that holds it."""
+        """Add a rule with the expressions ``terms``. ``score``: number, or node attribute with the score."""
         identity = f"{constraint.get('id')}-rule{len(constraint) or ''}"
         key = "score" if re.fullmatch(r"[+-]?(\d+|(?i:inf(inity)?))", score) else "score-attribute"
         given = {"id": identity, key: score, "boolean-op": operator} | ({"role": role} if role else {})

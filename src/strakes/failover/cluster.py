@@ -111,7 +111,7 @@ class ServedTarget:
 
     @property
     def device(self) -> str:
-        """Return the path of the device that holds the target's file system, or its name in a ZFS pool."""
+        """Return the path of the device with the target's file system, or the name of its ZFS dataset."""
         if self.pool:
             return f"{self.pool}/{self.name}"
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
@@ -146,7 +146,7 @@ class Alerts:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """A cluster. ``quorum_host``: host of the quorum device. ``survivor``: node that is to win a fencing race."""
+    """A cluster. ``quorum_host``: host of the quorum device. ``survivor``: node that should win a fencing race."""
 
     name: str
     drbd: str = "9"

@@ -71,19 +71,19 @@ class Thing:
 
 
 class Doubtful(str):
-    """The text of a place where a mistake may be intended or costs only time: a warning."""
+    """Text on a mistake that may be intended, or that only costs time. It is reported as a warning."""
 
     severity = "warning"
 
 
 class Certain(str):
-    """The text of a place where a mistake surely costs data or interrupts the service: an error."""
+    """Text on a mistake that surely costs data or interrupts the service. It is reported as an error."""
 
     severity = "error"
 
 
 def graded(sure: object, text: str) -> str:
-    """Return the text of a place with a mistake. It has the severity of the rule if ``sure``, or else is a warning."""
+    """Return a finding's text. Its severity is that of the rule if ``sure``, or else "warning"."""
     return text if sure else Doubtful(text)
 
 
@@ -93,7 +93,7 @@ def yes(condition: object) -> str:
 
 
 def facts(*tables: Table) -> Facts:
-    """Return a function from the name of a property to its values in the tables. Later tables take precedence."""
+    """Return a function that looks up the values of a property. Later tables take precedence."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():

@@ -75,7 +75,7 @@ def _words(section: str) -> Iterator[str]:
 
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
-    """Return name -> option, for these sections of the tables."""
+    """Return name -> option, from the given sections of the tables of options."""
     found = {}
     for section in sections:
         for word in _words(section):

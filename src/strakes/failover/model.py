@@ -1,4 +1,4 @@
-"""Model of a cluster: its description, and its services, which follow from agents and constraints, not from names."""
+"""Model of a cluster: its description and its services. Agents and constraints identify a service, not names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Service:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster and its services. ``assumed``: sentences, one for each assumption in place of a missing file."""
+    """The cluster and its services. ``assumed``: sentences on what is assumed because a file is missing."""
 
     cluster: Cluster
     services: tuple[Service, ...]

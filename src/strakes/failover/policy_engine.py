@@ -32,7 +32,7 @@ _Guests = dict[tuple[str, str], tuple[str, str]]  # Resource and host -> guest n
 
 
 class PolicyEngine:
-    """Simulator of one cluster. ``directory``: for temporary files. ``limit_s``: time limit for all simulations."""
+    """Simulator of one cluster. ``directory``: holds temporary files. ``limit_s``: time for all simulations."""
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
         if not installed("crm_simulate"):
@@ -96,7 +96,7 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set node attributes as agents would: promotion scores, except those in ``stale``, and ``watched``."""
+        """Set node attributes like agents: ``watched``, and promotion scores of copies that are not ``stale``."""
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
         if attributes is None:
@@ -212,7 +212,7 @@ _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return simulated states, or None if the CIB cannot be simulated. Raises CommandTimeout if the first is slow."""
+    """Return simulated states, or None for an unsuitable CIB. Raises CommandTimeout if the first run is slow."""
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:

@@ -18,7 +18,7 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Cut:
-    """The power that a fencing device cuts. Kind ``lost``: its address is unknown. Kind ``surely``: it never fails."""
+    """Power that a fencing device cuts. Kind ``lost``: unknown address. Kind ``surely``: device never fails."""
 
     device: str
     kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
@@ -189,13 +189,13 @@ class Room:
         return sorted(islands, key=len, reverse=True)
 
     def replicates(self, one: str, other: str) -> bool:
-        """Return whether DRBD can replicate between two nodes. In our plans, DRBD 9 also uses heartbeat networks."""
+        """Return whether DRBD can replicate between two nodes. DRBD 9 may also use the heartbeat networks."""
         also = bool(self.cluster.name) and self.cluster.drbd == "9"
         paths = [path.name for path in self.cluster.networks if path.replication or (also and path.heartbeat)]
         return any(self.on_network(one, path) and self.on_network(other, path) for path in paths)
 
     def reaches_quorum_host(self, node: str) -> bool:
-        """Return whether a node reaches the quorum device. It always does if no network holds the device."""
+        """Return whether a node reaches the quorum device. True if the device is in no network of the cluster."""
         host = self.wiring.quorum_host
         on = self._networks_of(host)
         return bool(host) and (not on or any(self.on_network(node, name) for name in on))

@@ -16,7 +16,7 @@ _WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
-    """Find nodes without a power outlet, outlets of several nodes, and outlets with the name of another node."""
+    """Find nodes without an outlet, outlets of more than one node, and outlets named after another node."""
     for device in setup.pacemaker.devices:
         plugs = {node: power.plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]

@@ -41,8 +41,8 @@ from strakes.targets.command import CommandTimeout, Runner, run
 class Snapshot:
     """Predicted state of a cluster after an event. ``places``: resource -> (node, role) pairs.
 
-    ``guests``: (resource, node) -> guest node that runs the resource on this node, and the container of the guest node.
-    ``served``: target -> node that serves it, or an empty text.
+    ``guests``: (resource, node) -> (guest node that runs the resource there, container of the guest node). ``served``:
+    target -> node that serves it, or an empty text.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
@@ -253,7 +253,7 @@ def hosts_of(setup: Setup) -> dict[str, str]:
 
 
 def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
-    """Return node -> path -> text of a file. A file below nodes/NODE replaces the common one. Node "": common files."""
+    """Return node -> path -> text of a file. Files in nodes/NODE replace common files, which have the node ""."""
     common = {name: text for name, text in setup.texts.items() if not name.startswith("nodes/")}
     found = {"": common}
     for name, text in setup.texts.items():
@@ -457,7 +457,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return the paths of all symbolic links that enable or mask a systemd unit, each with an empty text."""
+    """Return the paths of symbolic links that enable or mask a systemd unit, as keys. Values are empty."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

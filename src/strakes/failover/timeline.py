@@ -63,7 +63,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Outage:
-    """The effect of a fail-over on one client. ``hit``: whether it was affected. ``known``: whether that is certain."""
+    """The effect of a fail-over on one client. ``hit``: it was affected. ``known``: ``hit`` is certain."""
 
     client: str
     operations: int
@@ -141,7 +141,7 @@ def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return each client's outage. It has no end if the client has no later records. ``moments``: other events."""
+    """Return each client's outage, which has no end if the client has no later records. ``moments``: events."""
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
     ends = {client: max((one.ended_s for one in _done(own)), default=fault_s) for client, own in clients.items()}
@@ -305,7 +305,7 @@ def judge(
 ) -> SplitBrainJudgement:
     """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: serving node.
 
-    A copy that ends early is only outdated. Records at its end that were never acknowledged are harmless.
+    A copy that ends early is outdated, not a split brain. At a copy's end, unacknowledged records are harmless.
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}

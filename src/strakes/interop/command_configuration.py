@@ -135,7 +135,7 @@ class Configuration:
 
 
 def file_of(tool: str, words: Sequence[str], example: str) -> Path:
-    """Return the path of the configuration. Raises BadInputError if the command line has more or fewer words."""
+    """Return the path of the configuration. Raises BadInputError unless ``words`` is exactly one path."""
     if len(words) != 1 or not words[0]:
         remedy = f"Give one file: strakes run -n 4 {tool} {example}"
         raise wrong(tool, f"{tool} takes exactly one argument, a configuration file", remedy=remedy)

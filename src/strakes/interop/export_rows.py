@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 def results_of(run: Run) -> Results:
-    """Return the measured settings of a run, each with its estimates."""
+    """Return each measured combination of settings, with its estimates."""
     return collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), run.facts)
 
 

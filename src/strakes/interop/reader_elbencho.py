@@ -129,7 +129,7 @@ def _rows(table: Block) -> Iterator[tuple[str, float | None]]:
 def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], services: int) -> _Rates | None:
     """Return the coordinator's rates, or None if it is unclear which table is the coordinator's.
 
-    ``tables``: rows of each table. The total of the coordinator is the sum over all services.
+    ``tables``: rows of each table. The coordinator's total is the sum over all services.
     """
     # With --dirstats, elbencho prints the rates of directories after the rates of files.
     rates = [dict(reversed(table)) for table in tables]
@@ -183,7 +183,7 @@ def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
 
 
 def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float | None:
-    """Return MiB/s, or IOPS x block size if this is more exact: it agrees with the few printed digits of MiB/s."""
+    """Return MiB/s, or IOPS x block size, which is more exact, if it agrees with the printed MiB/s."""
     printed = mib_per_s or 0.0
     typed = _BLOCK_SIZE.search(phase.command.replace('"', ""))
     size = phase.settings.get("block_bytes") or (typed[1] if typed else "")

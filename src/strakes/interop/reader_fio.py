@@ -92,7 +92,7 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
 
 
 def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
-    """Return total work / time of the slowest job, as in fio's summary. If they are missing, add the printed rates.
+    """Return total work / time of the slowest job, as in fio's summary. If these are missing, sum the printed rates.
 
     fio rounds printed rates to KiB/s and, before version 2.2, to whole operations per second.
     """

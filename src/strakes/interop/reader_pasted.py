@@ -34,8 +34,8 @@ _TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Time in a prefix. It diff
 def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
     """Yield the text of a file as the tool printed it: without line prefixes, colours and foreign line ends.
 
-    If lines of several programs alternate, yield one text for each program. The lines of other programs are empty in
-    it. Raises BadInputError if there are too many programs.
+    If lines of several programs alternate, yield one text for each program, with empty lines in place of other
+    programs' lines. Raises BadInputError if there are too many programs.
     """
     text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8", errors="replace")
     text = _ESCAPES.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))

@@ -64,7 +64,7 @@ class CephOptions(LabOptions):
 
     @property
     def placement_groups(self) -> int:
-        """Return a pool's number of placement groups: a power of two, up to 256, 16 to 32 per object store and copy."""
+        """Return a pool's number of placement groups: 16 to 32 per OSD and copy, as a power of two up to 256."""
         return min(256, 1 << (16 * self.osds * self.pool_size - 1).bit_length())
 
 

@@ -72,7 +72,7 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the control group to which a device limit applies: in cgroup version 1, the root group."""
+    """Return the group that a device limit affects: the server's own, or the root group in cgroup version 1."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 

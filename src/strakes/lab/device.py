@@ -70,7 +70,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. With ``iops``, attach a second on top: its statistics include queueing."""
+    """Attach a loop device to ``file``. With ``iops``, stack a second device on it, whose statistics show queueing."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"
@@ -153,7 +153,7 @@ PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 
 class BrickLab(Lab[OptionsT]):
-    """A lab of servers in a private network. Each server has its own device with XFS, a brick.
+    """A lab of servers in a private network. Each server has a device with XFS, which GlusterFS calls a brick.
 
     ``_inside``: prefix of a command that runs in this network.
     """

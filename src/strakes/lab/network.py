@@ -55,6 +55,6 @@ def make_network(site: LabSite) -> tuple[str, ...]:
 
 
 def lacking(inside: tuple[str, ...], port: int) -> str:
-    """Return "" if a server listens on a TCP port in a private network. ``inside``: see :func:`make_network`."""
+    """Return why no server listens on a port in a private network, or "". ``inside``: see :func:`make_network`."""
     done = run([*inside, "ss", "-Hltn", f"sport = :{port}"], limit_s=_COMMAND_S)
     return "" if done.stdout.strip() else "it does not listen yet"

@@ -69,7 +69,7 @@ class LabSite:
         self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755,nosuid,nodev", f"strakes-lab-{self.name}", where)
 
     def make_namespace(self, path: Path) -> None:
-        """Make a network namespace. A mount at ``path`` keeps it in existence."""
+        """Make a network namespace. A bind mount at ``path`` keeps the namespace alive."""
         write_kept(path, "")
         self.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 

@@ -141,7 +141,7 @@ def worker_in(lab: Path) -> str:
 
 
 def remove_root() -> None:
-    """Remove the directory of labs if it is empty."""
+    """Remove the directory of all labs if it is empty."""
     root = labs_root()
     with suppress(OSError):
         root.rmdir()

@@ -93,9 +93,9 @@ class Comparison:
 class Answer:
     """The graded answer to a :class:`Question`, with the same fields and these:
 
-    ``chosen``, ``measure``: the recommended option, and the id of its (first) measurement. ``against``: the comparison
-    that decides the grade. ``within``: if options are "alike", upper bound of the ratio between them. ``blocks``:
-    number of rounds.
+    ``chosen``: the recommended option. ``measure``: the first measurement id of this option. ``against``: the
+    comparison that decides the grade. ``within``: if options are "alike", upper bound of the ratio between them.
+    ``blocks``: number of rounds.
     """
 
     id: str

@@ -134,7 +134,7 @@ def _place(x: float | str) -> str:
 
 @dataclass(frozen=True)
 class ReplicationRow:
-    """A row of the replication table of Zeng et al. (2021, S2), recomputed. ``implied_mb_per_s``: by published time."""
+    """A row of a table of Zeng et al. (2021, S2), recomputed. ``implied_mb_per_s``: size / published time."""
 
     files: int
     megabytes: float

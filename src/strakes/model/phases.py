@@ -240,7 +240,7 @@ class SmallFilesPhase:
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all ranks if nothing stops them early, or 0 if it depends on the pool."""
+        """Return the number of operations of all ranks if nothing stops them early. 0: it depends on the pool."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
@@ -307,7 +307,7 @@ class ProbePhase:
 class StagePhase:
     """A phase where every rank receives the whole content of one shared file.
 
-    ``readers_per_node``: this many ranks of a node read the file and send the data to the others. 0: all ranks read.
+    ``readers_per_node``: number of ranks per node that read the file and send it to the others. 0: all ranks read.
     """
 
     name: str
@@ -381,7 +381,7 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """A phase inside a mixed phase. Its ``ranks`` ranks follow the ranks of the preceding part."""
+    """A phase inside a mixed phase. ``ranks``: number of its ranks, numbered after those of the preceding part."""
 
     ranks: int
     phase: PartPhase

@@ -77,7 +77,7 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def made_elsewhere(self, phase_name: str) -> bool:
-        """Return whether ranks on other nodes created all files that a phase uses."""
+        """Return whether each rank of a phase uses only files that ranks on other nodes created."""
         shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
         each = self.ranks_per_node or self.ranks
         return any(each <= shift <= self.ranks - each for shift in shifts)

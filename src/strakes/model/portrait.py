@@ -114,7 +114,7 @@ class Series:
 class Reference:
     """A published result or a fitted law in a figure, as x range, points (x, y) or text.
 
-    ``label``: name of these points in the figure.
+    ``label``: name of the result or law in the figure.
     """
 
     source: str
@@ -153,7 +153,7 @@ class Headline:
 class ServerCount:
     """Counters of a server or storage target, summed over the ``visits`` executions of a cell's plan.
 
-    They include the creation and removal of files. ``strakes.targets.description.Observation`` lists their names.
+    The counters include the creation and removal of files. Their names: ``strakes.targets.description.Observation``.
     """
 
     study: str

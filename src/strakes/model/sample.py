@@ -141,7 +141,7 @@ class Sample(Record):
 
     @property
     def reads_small_files(self) -> bool:
-        """Return whether the phase read small files through the kernel: an unknown share is from the page cache."""
+        """Return whether the phase read small files through the kernel, whose cache may hold any share of them."""
         small = self.kind in ("metadata", "small-files") and self.effective.get("backend") in ("posix", "uring")
         return small and self.data_read > 0
 

@@ -23,7 +23,7 @@ def label_of(key: str) -> str:
 
 
 def level_of(key: str, value: Setting) -> str:
-    """Return a setting's value as text. The last word of ``key``, the setting's name, gives the unit.
+    """Return a setting's value as text. ``key``: the setting's name, whose ending determines the unit.
 
     >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
     ('64 KiB', 'yes', '1,024', '500 ms')

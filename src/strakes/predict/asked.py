@@ -142,8 +142,8 @@ def why_unknown(
 ) -> str:
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    If the number of targets was not measured, a forecast needs runs with different numbers of targets, counters of busy
-    time, or a stated limit. The same holds for files, and for ranks with ``ranks_needed``.
+    A forecast for a number of targets that was not measured needs two measured numbers, counters of busy time, or a
+    stated limit. The same holds for numbers of files, and of ranks if ``ranks_needed``.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

@@ -62,7 +62,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks on runs that vary widely, and on first files that were created at another rate, or ""."""
+    """Return remarks on runs that vary widely, and on a different creation rate of the first files, or ""."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):

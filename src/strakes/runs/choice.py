@@ -27,7 +27,7 @@ def engine_for(launch: Launch) -> Engine:
 
 
 def with_launcher(remedy: str) -> str:
-    """Add the command that builds strakes again to a remedy that recommends this."""
+    """Add the build command to a remedy that recommends to build strakes again."""
     from strakes.runs.mpi_family import BUILD_AGAIN
 
     return remedy.replace("build strakes again", f"build strakes again: {BUILD_AGAIN}") if BUILD_AGAIN else remedy

@@ -1,6 +1,6 @@
 """Find the engine that fits an mpiexec, and the PMI interface of srun that fits an engine.
 
-If launcher and engine do not match, every process starts as the only rank.
+If launcher and engine do not match, every process runs as a separate job with one rank.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def far_apart(values: Sequence[float]) -> bool:
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return the narrowest interval for the median with order statistics as ends, or None with too few values.
 
-    The values must not decide when the measurement stops. Raises ValueError for a value that is not finite.
+    The number of values must not depend on the values. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)

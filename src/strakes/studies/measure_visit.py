@@ -71,7 +71,7 @@ def begin_run(
 def open_site(
     stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
 ) -> Site:
-    """Create a working directory on the file system. It is removed with ``stack``, unless ``keep`` is set."""
+    """Create a working directory on the file system. Closing ``stack`` removes it, unless ``keep`` is set."""
     with interrupts_deferred():
         workspace = stack.enter_context(
             Workspace.create(target.path, run_id, mount=target.mount, keep=keep, adopt=adopt)

@@ -191,7 +191,7 @@ def _created(cells: Sequence[Measured]) -> int:
 
 
 def _steps(files: int) -> list[int]:
-    """Divide ``files`` into at most 4 nearly equal steps, the larger ones last. Otherwise, rounds would reuse names.
+    """Divide ``files`` into at most 4 nearly equal steps. Larger steps come last, so that rounds reuse no names.
 
     >>> _steps(102), _steps(3)
     ([25, 25, 26, 26], [1, 1, 1])

@@ -94,7 +94,7 @@ class Context:
 
     @property
     def crowd(self) -> int:
-        """Return the number of ranks for studies that need many ranks: ``most_ranks`` or twice :attr:`team`."""
+        """Return the number of ranks for studies that need many: ``most_ranks`` if given, else twice :attr:`team`."""
         return self.most_ranks or 2 * self.team
 
     @property
@@ -177,7 +177,7 @@ class Context:
         return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return a stop rule: the phase ends at ``times`` its planned duration."""
+        """Return a stop rule. ``times``: the phase's maximum duration, as a multiple of its planned duration."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
@@ -305,7 +305,7 @@ class Study(ABC):
         what: str = "",
         points: Sequence[tuple[float | str, float]] = (),
     ) -> Reference:
-        """Return a published result, for a figure of the study that repeats it. ``what``: label of its points."""
+        """Return a published result to draw in a figure of this study. ``what``: label of its points."""
         label = gettext("{source}, published: {what}", source=self.source, what=what) if what else ""
         return Reference(self.source, text, x_low, x_high, label, tuple(points))
 

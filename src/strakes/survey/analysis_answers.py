@@ -123,10 +123,10 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 
 
 def _agreeing(question: Question, answer: grades.Answer, results: Results) -> grades.Answer:
-    """Return the answer, undecided for rates of a burst, or where rates that are computed in another way disagree.
+    """Return the answer. Its grade becomes "undecided" for rates of a burst, or if another computation contradicts it.
 
-    Different computation: extend phases that end at their time limit until the slowest rank has done as much as the
-    mean rank. On a busy machine, also omit the correction for the load of other programs.
+    The other computation extends phases that end at their time limit until the slowest rank has done as much as the
+    mean rank. On a busy machine, it also omits the correction for the load of other programs.
     """
     counts = [replace(results, measured=tuple(map(_until_slowest_rank, results.measured)))]
     if _is_busy(results.facts):
@@ -149,7 +149,7 @@ def _agreeing(question: Question, answer: grades.Answer, results: Results) -> gr
 
 
 def bursts(facts: Mapping[str, Any]) -> dict[Any, float]:
-    """Return, by operation, how many times slower four times the work was done, if this shows a burst."""
+    """Return operation -> rate of the usual work / rate of four times the work, if the usual rate was a burst."""
     return {name: times for name, (times, _) in facts.get("longer", {}).items() if times > _BURST_TIMES}
 
 

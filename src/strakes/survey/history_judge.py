@@ -48,8 +48,8 @@ class RunChange:
 class HistorySeries:
     """Medians of one measurement in successive runs, with a verdict.
 
-    ``amount``: work of these runs, if not all runs in the store did the same amount. ``seen_from``: smallest lasting
-    rise, as a share of the level, that the test detects with a power of 80 %.
+    ``amount``: work per run, or "" if it is the same in all runs of the store. ``seen_from``: smallest lasting rise, as
+    a share of the level, that the test detects with a power of 80 %.
     """
 
     cell: str

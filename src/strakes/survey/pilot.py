@@ -70,7 +70,7 @@ def beside_phases_s(visit: Visit) -> float:
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return the highest rates of several pilot measurements."""
+    """Return a pilot that has, for each operation, the highest rate in any of several pilots."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),

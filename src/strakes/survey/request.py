@@ -114,7 +114,7 @@ class ProgressDisplay(Protocol):
         """Show the current measurement, the completed share (0 to 1), and the preliminary results."""
 
     def resumed(self, spent_s: float) -> None:
-        """Count ``spent_s``, the seconds that the run took before it was interrupted."""
+        """Add ``spent_s``, the seconds before the run was interrupted, to the elapsed time."""
 
     def note(self, text: str) -> None:
         """Show a sentence that stays on the screen."""

@@ -132,7 +132,7 @@ class Schedule:
         return True
 
     def runs(self, key: str) -> int:
-        """Return the number of counted trials of a measurement."""
+        """Return how many trials of a measurement count."""
         return len(self._durations_s[key])
 
     def open_cells(self) -> list[Cell]:

@@ -218,7 +218,7 @@ def identity(path: Path, *, here: bool) -> dict[str, int]:
 
 
 def through_held(run: Runner) -> Runner:
-    """Return a runner. It runs a command in the directory registered by :func:`hold` that contains its paths."""
+    """Return a runner that runs commands in held directories. See :func:`hold`: the paths of a command select one."""
 
     @wraps(run)
     def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:

@@ -70,7 +70,7 @@ def metadata_targets(mdsmap: Json) -> tuple[StorageTarget, ...]:
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[StorageTarget, ...]:
-    """Return the object stores (OSDs) with sizes, and with pools according to the placement groups ``groups``."""
+    """Return the object stores (OSDs), with sizes and pools. ``groups``: placement groups, which show the pools."""
     names = {pool["pool"]: str(pool["pool_name"]) for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:

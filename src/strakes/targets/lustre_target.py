@@ -317,7 +317,7 @@ class Connections:
     """The connections of a Lustre mount, with state changes and servers that the kernel no longer reports.
 
     After a loss, the kernel reports the server that it tries next. The lost server is the last connected server or, if
-    that is unknown, any configured one. A server with another connection that is FULL NOTICE_S seconds later is alive.
+    that is unknown, any configured one. A server is alive if another connection to it is FULL NOTICE_S seconds later.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:

@@ -176,9 +176,9 @@ _REST_S = 5.0
 
 
 class Answers:
-    """Runner of commands that collects their errors in ``notes``. It does not start a tool again that hung.
+    """Runner of commands that collects their errors in ``notes``. It does not restart a tool that hung.
 
-    ``hung``: tool -> (monotonic time, error). Objects with the same ``hung`` wait ``_REST_S`` seconds before a retry.
+    ``hung``: tool -> (monotonic time, error). Objects that share ``hung`` wait ``_REST_S`` seconds before a retry.
     """
 
     def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:

@@ -74,7 +74,7 @@ class Mount:
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
-    """Return all mounts in a text with the format of mountinfo, in its order."""
+    """Parse a text in the format of mountinfo. Return its mounts in order."""
     return tuple(_parse_line(line) for line in text.split("\n") if line)
 
 

@@ -64,7 +64,7 @@ class _OpenDirectory:
 
 
 class _TooMuchLeftError(Exception):
-    """End of a removal: too many entries cannot be removed, or the tree was moved."""
+    """A removal ended early, because too many entries cannot be removed, or because the tree was moved."""
 
 
 def enter(parent: int, name: str) -> int:

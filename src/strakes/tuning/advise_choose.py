@@ -50,7 +50,7 @@ class Choice:
 class Unknown:
     """A setting without a recommendation, because a measurement is missing.
 
-    ``needs``: the missing measurement. ``times``: its budget as a multiple of this run's budget (0: default budget).
+    ``needs``: the missing measurement. ``times``: required budget as a multiple of this run's budget (0: default).
     """
 
     phase: str
@@ -269,7 +269,7 @@ def _more(answer: Answer, command: str) -> tuple[str, float]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return the best stripe count for each measured file size, raised where it would decrease with the size."""
+    """Return the best stripe count for each measured file size. Counts are raised to never decrease with size."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):

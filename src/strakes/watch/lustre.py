@@ -73,7 +73,7 @@ def _names_parameter(line: str) -> bool:
 
 
 def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
-    """Convert Lustre parameters and lines of /proc/diskstats. ``disks``: disk -> numbers of its line as text."""
+    """Convert Lustre parameters and counters of disks. ``disks``: disk -> counters in its line of /proc/diskstats."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
     served: dict[str, float] = {}

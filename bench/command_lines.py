@@ -54,7 +54,7 @@ def original(words: list[str], directory: Path) -> dict[str, float]:
 
 
 def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path, index: int) -> dict[str, float]:
-    """Run the same command line on our engine. Return the rate of each phase."""
+    """Run a command line of IOR or mdtest on our engine. Return the rate of each phase."""
     plan = tool_of(tool).translate(shlex.split(line), ranks, 1).plan
     result = engine.run(plan, workspace, f"{tool}{index}", 120.0)
     metric = "bytes_per_s" if tool == "ior" else "operations_per_s"

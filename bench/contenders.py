@@ -76,5 +76,5 @@ class Floor:
 
 
 def one_after_the_other(*rates: float) -> float:
-    """Return the rate of items that pass through all phases one after another."""
+    """Return the rate of items that pass through all phases in sequence, from the rate of each phase."""
     return 1 / sum(1 / rate for rate in rates)

@@ -39,7 +39,7 @@ _CREATE_AND_WRITE = "file-create, 4 KiB"
 
 
 def per_operation(*, quick: bool) -> dict[str, float]:
-    """Return instructions by operation, with one rank, one tmpfs directory, 4 KiB transfers. Empty without valgrind."""
+    """Return operation -> instructions (one rank, one directory on tmpfs, 4 KiB transfers), or {} without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return {}

@@ -29,7 +29,7 @@ _FEWEST = 10
 class Postmark:
     """Postmark, timed by the bench, because Postmark reports only whole seconds.
 
-    The time of a run with ten files and ten transactions is subtracted as start-up. Fewer make Postmark divide by zero.
+    The time of a run with ten files and transactions is subtracted as start-up. With fewer, Postmark divides by zero.
     """
 
     name = "Postmark"

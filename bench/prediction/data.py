@@ -69,7 +69,7 @@ class _Submission:
 
 
 def io500(data: Path) -> list[Measured]:
-    """Return the median figures, by size, of IO500 systems that have several sizes in one version."""
+    """Return the median figures by size, for IO500 systems that submitted several sizes of the same version."""
     systems: dict[tuple[str, str, str], list[_Submission]] = defaultdict(list)
     for each in (*_submissions(data / "io500" / "submissions.json"), *_releases(data / "io500")):
         systems[each.owner, each.system, each.version].append(each)

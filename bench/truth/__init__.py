@@ -1,1 +1,1 @@
-"""Error rates of whole surveys with a simulated engine and clock, whose true rates are known."""
+"""Error rates of whole surveys with a simulated clock and a simulated engine, whose true rates are known."""

@@ -47,7 +47,7 @@ class Tally:
         self.false_sure += self.wrong["sure"] > wrong_before
 
     def share_wrong(self, *grades: str) -> float:
-        """Return the share of wrong answers among the answers with these grades (0 without answers)."""
+        """Return the share of wrong answers among the answers with the given grades (0 without answers)."""
         given = sum(self.given[grade] for grade in grades)
         return sum(self.wrong[grade] for grade in grades) / given if given else 0.0
 

@@ -126,7 +126,7 @@ def ratio(one: Rates, other: Rates) -> Ratio:
 
 
 def is_clear(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Return whether the loops decide that two settings differ by more than 10 %, or that none do."""
+    """Return whether the loops show clearly that two settings differ by more than 10 %, or that no two do."""
     pairs = [ratio(rates[one], rates[other]) for one, other in itertools.combinations(_measures(answer), 2)]
     differ = any(low > CLEAR or high < 1 / CLEAR for _, low, high in pairs)
     return differ or all(low >= 1 / CLEAR and high <= CLEAR for _, low, high in pairs)

@@ -35,8 +35,8 @@ class Grid:
     """A grid of settings.
 
     ``lab``: arguments of ``strakes lab up``. ``able``: what the file system offers. ``only``: factor -> levels of the
-    grid. ``searched``: number of settings in each block from which searches draw. ``held_out``: number of settings in
-    each block that only determines the quality of settings. ``layout``: layout of the directory.
+    grid. ``searched``: number of settings in each block that searches may use. ``held_out``: number of settings in each
+    block that only serve to judge the searches. ``layout``: layout of the directory.
     """
 
     name: str

@@ -29,7 +29,7 @@ _EQUAL = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one detector on one half of the series."""
+    """The result of one detector on one half (even or odd) of the series."""
 
     name: str
     half: int
@@ -67,7 +67,7 @@ def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
 
 
 def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detector) -> Row:
-    """Return the result of a detector for the planted changes in all series of one half."""
+    """Return the result of a detector on the planted changes in one half (even or odd) of the series."""
     total = dict.fromkeys(KINDS, Score())
     for number, one in enumerate(series):
         for kind, each in score(one, plants(one, (_SEED, half, number), _PLANTS), detector).items():

@@ -125,7 +125,7 @@ def make_new_directory(path: Path) -> int:
 
 @contextmanager
 def pinned(path: Path, opened: int | None = None) -> Iterator[int]:
-    """Yield a descriptor of ``path``. Accesses below ``path`` use it, even if the name is moved. Raises OSError."""
+    """Yield a descriptor of ``path``. Later accesses below ``path`` use it, even if ``path`` is replaced."""
     with closing(open_directory(path) if opened is None else os.dup(opened)) as directory:
         _pinned.append((path, directory))
         try:

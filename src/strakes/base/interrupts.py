@@ -16,7 +16,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Delay signal handlers until the end of a ``with`` block. Only in the main thread, which runs all handlers."""
+    """Delay signal handlers until the end of a ``with`` block in the main thread, which runs all handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -39,7 +39,7 @@ def interrupts_deferred() -> Iterator[None]:
 
 @contextmanager
 def ended_after(seconds: float, error: StrakesError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """Raise ``error`` if a ``with`` block takes over ``seconds``. Nested blocks pause the outer timer."""
+    """Raise ``error`` if a ``with`` block takes longer than ``seconds``. Nested blocks pause the outer timer."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

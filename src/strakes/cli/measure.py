@@ -106,7 +106,7 @@ def perform(request: Request, options: Measuring) -> Run:
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Call ``work``, which measures, with the request, the store and a progress display. Return the stored run."""
+    """Call the measuring function ``work`` with request, store and progress display. Return the stored run."""
     store = Store()
     with english(), LiveProgress(request.budget_s, quiet=options.quiet) as progress:
         run = store.open(work(request, store, progress).id)

@@ -57,7 +57,7 @@ def argument(metavar: str, **settings: Any) -> Any:
 
 
 def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a decorator that adds options and arguments to a command, one for each parameter of its function.
+    """Return a decorator that adds options and arguments to a command, according to the parameters of its function.
 
     A parameter declares an option by its default or its annotation. If the annotation is a dataclass, each field of the
     class declares an option, and the command gets an instance. ``defaults``: option -> default for this command.
@@ -303,7 +303,7 @@ def prints_summary(*outputs: Output | None) -> bool:
 
 
 def write_document(output: Output | None, text: str) -> bool:
-    """Write the document to a given output. Return whether to print a summary. Errors are printed at the end."""
+    """Write the document if there is an output. Return whether to print a summary. Errors are printed later."""
     if output is not None:
         try:
             output.write(text)
@@ -378,7 +378,7 @@ FailOn = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """Options for the time to measure, and for the confidence level of intervals."""
+    """Options for the measuring time, and for the confidence level of intervals."""
 
     budget_s: float = option("Time to spend on measuring, such as 60s or 5m.", "--budget", type=SECONDS)
     confidence: Confidence

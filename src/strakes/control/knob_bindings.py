@@ -72,7 +72,7 @@ class Bindings:
         self._run = run or target.run
 
     def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
-        """Return all places that store the setting. Raises BadInputError without a place, and StrakesError."""
+        """Return all places that store the setting. Raises BadInputError for none, StrakesError if a query fails."""
         if knob.by_hand:
             raise BadInputError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
         if knob.file:

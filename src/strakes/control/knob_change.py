@@ -238,7 +238,7 @@ def _record(place: KnobPlace, before: str | None, wanted: str | None, journal: K
 
 
 def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
-    """Return daemon -> value that the daemon uses. Empty if daemons do not report their values."""
+    """Return daemon -> value in use, or {} if the daemons do not report their values."""
     if not knob.in_force:
         return {}
     try:

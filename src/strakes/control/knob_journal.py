@@ -54,7 +54,7 @@ class Owner:
         return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
 
     def life(self) -> Life:
-        """Return "alive", "dead" or "elsewhere" (on another host or in another container)."""
+        """Return the state of the process: "alive", "dead" or "elsewhere" (another host or container)."""
         if not self.this_boot:  # First compare boots, because a host name may change.
             return "dead" if self.host == socket.gethostname() else "elsewhere"
         if self.namespace != pid_namespace():
@@ -204,7 +204,7 @@ class KnobJournal:
             self._rows.append({"is": kind, **fields})
 
     def state(self) -> JournalState | None:
-        """Return the contents even if the file was moved or removed. Return None for a closed journal."""
+        """Return the contents of the journal, even if its file was moved or removed. None: the journal is closed."""
         if self._rows and not self._released:
             return _state(self.path, self._rows)
         return next((state for state in open_journals(self.root)[0] if state.path == self.path), None)

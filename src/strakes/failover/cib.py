@@ -127,7 +127,7 @@ class Cib:
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     def is_stacked(self, clone: str) -> bool:
-        """Return whether a clone replicates to another cluster: DRBD above another DRBD resource or an address."""
+        """Return whether a clone replicates to another cluster: DRBD stacked on DRBD or on an IP address."""
         own = {clone, *(one.id for one in self.ties.members(clone))}
         names = [one.first for one in self.orders if one.then in own]
         names += [far for (near, _), (far, _) in (one.resources for one in self.colocations) if near in own]
@@ -183,7 +183,7 @@ class Cib:
         return min(left) if len(left) == 1 < len(self.nodes) else ""
 
     def is_bound(self, one: Primitive) -> bool:
-        """Return whether a resource should run on one node: it is independent, or each node has a similar one."""
+        """Return whether a resource should run on one node only: it is independent, or each node has its own."""
         alike = {self.only_node(other) for other in self.services if other.agent == one.agent} - {""}
         shares = any(one.id in (tie.resources[0][0], tie.resources[1][0]) for tie in self.colocations)
         alone = not (one.group or one.clone or one.is_mount or one.values.get("ip") or shares)

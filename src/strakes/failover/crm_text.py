@@ -262,7 +262,7 @@ def _topology(builder: CibBuilder, words: list[str]) -> None:
 
 
 def settings_reader(section: str) -> Callable[[CibBuilder, list[str]], None]:
-    """Return a reader of settings ``NAME=VALUE`` for a section of the CIB."""
+    """Return a function that reads settings ``NAME=VALUE`` into a section of the CIB."""
 
     def read(builder: CibBuilder, words: list[str]) -> None:
         found = read_words((word for word in words if word != "meta"), ()).settings

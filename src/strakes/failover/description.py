@@ -69,7 +69,7 @@ class _Table:
     where: str
 
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
-        """Return a ``kind`` with the values of this table. ``inner``: further valid keys. ``needs``: required keys."""
+        """Return a ``kind`` instance from this table. ``inner``: further valid keys. ``needs``: required keys."""
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
         keys = {key: one for key, one in keys.items() if one.name not in given}

@@ -93,7 +93,7 @@ def yes(condition: object) -> str:
 
 
 def facts(*tables: Table) -> Facts:
-    """Return a function that looks up the values of a property. Later tables take precedence."""
+    """Return a function that looks up the values of a property in ``tables``. Later tables take precedence."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():

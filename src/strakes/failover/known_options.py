@@ -136,7 +136,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def slip(name: str, known: Iterable[str]) -> str:
-    """Return a known name that differs by case, one letter or two swapped letters, or an empty text."""
+    """Return the known name that differs only by case, one letter or two swapped letters, or an empty text."""
     alike = (other for other in known if other != name and abs(len(other) - len(name)) < 2)
     return next((other for other in alike if other.lower() == name.lower() or _one_letter(name, other)), "")
 

@@ -96,7 +96,7 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set node attributes like agents: ``watched``, and promotion scores of copies that are not ``stale``."""
+        """Set the node attributes that agents would set: ``watched``, and scores of copies that are not ``stale``."""
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
         if attributes is None:

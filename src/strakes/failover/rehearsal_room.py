@@ -206,7 +206,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address. An address in no network is reached over the network of clients."""
+        """Return whether a node reaches an address. Addresses outside all networks use the network of clients."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 

@@ -42,7 +42,7 @@ def needs_one_node(one: Primitive) -> bool:
 
 
 def resources(setup: Setup, *, devices: bool = True) -> Iterator[Thing]:
-    """Yield the properties of each resource. ``devices``: also of fencing devices."""
+    """Yield the properties of each resource. ``devices``: include fencing devices."""
     chosen = setup.pacemaker.primitives if devices else setup.services
     yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in chosen)
 

@@ -31,7 +31,7 @@ def option_values(words: list[str], option: str) -> list[str]:
 
 
 def nids(words: list[str], *options: str) -> set[str]:
-    """Return all NIDs in the values of these options of mkfs.lustre."""
+    """Return all NIDs in the values of the given options of mkfs.lustre."""
     return {nid for option in options for node in option_values(words, option) for nid in node.split(",")}
 
 

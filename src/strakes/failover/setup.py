@@ -104,13 +104,13 @@ class Setup:
 
     @property
     def pacemaker(self) -> Cib:
-        """Return the CIB. Call this only if there is one."""
+        """Return the CIB, which must exist."""
         assert self.cib is not None
         return self.cib
 
     @property
     def simulated(self) -> Behaviour:
-        """Return the results of the simulations. Call this only if there are some."""
+        """Return the results of the simulations, which must exist."""
         assert self.behaviour is not None
         return self.behaviour
 
@@ -148,7 +148,7 @@ class Setup:
 
     @property
     def writes_on_both_nodes(self) -> bool:
-        """Return whether several nodes may write to one disk: cluster file system, or migration of virtual machines."""
+        """Return whether several nodes may write to one disk, as for cluster file systems and VM migration."""
         return self.mounts_on_both_nodes or any(one.agent in ("VirtualDomain", "Xen") for one in self.services)
 
     def bare(self, name: str, marks: str = "#") -> str:
@@ -264,7 +264,7 @@ def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> configuration with its own files, for each node that has some."""
+    """Return node -> configuration including the files of that node, for each node that has files."""
     own = [(node, files) for node, files in files_of_nodes(setup).items() if node]
     views = {node: setup_of(setup.where, setup.root, files, setup.cluster) for node, files in own}
     return {node: replace(view, behaviour=setup.behaviour) for node, view in views.items()}
@@ -452,7 +452,7 @@ def _files_of_nodes(root: Path) -> Iterator[Path]:
 
 
 def without_secrets(name: str, text: str) -> str:
-    """Return the text of a file without lines that hold passwords or keys of networks."""
+    """Return the text of a file without the lines that hold passwords or network keys."""
     return _SECRETS.sub("", text) if _WITH_SECRETS.fullmatch(name) else text
 
 

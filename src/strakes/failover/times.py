@@ -295,7 +295,7 @@ def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def amounts_of(setup: Setup) -> Amounts:
-    """Return name of a time -> all times with this name in a cluster."""
+    """Return name -> all times with this name that the configuration of a cluster sets."""
     collected: dict[str, list[Amount]] = {}
     for place, sources in groupby(_sources(), lambda source: source.place):
         places = list(_places(setup, place))

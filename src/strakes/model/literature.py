@@ -144,7 +144,7 @@ class ReplicationRow:
 
 
 def replicated_megabytes(files: int) -> float:
-    """Return how many megabytes of metadata ``files`` files have, by the bytes per file of Zeng et al. (2021, S2)."""
+    """Return the megabytes of metadata of ``files`` files, at the bytes per file of Zeng et al. (2021, S2)."""
     return files * BYTES_PER_FILE / MIB
 
 
@@ -158,7 +158,7 @@ def replication_table() -> tuple[ReplicationRow, ...]:
 
 
 def replication_disagreement() -> str:
-    """Return a sentence on Zeng et al. (2021, S2): their text and their table disagree on the rate of replication."""
+    """Return a sentence: the text and the table of Zeng et al. (2021, S2) state different replication rates."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
         "Zeng et al. (2021) state different rates of replication: about {said:.0f} MB/s in the text, and {low:.0f} to "

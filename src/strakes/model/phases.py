@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One call of a sequence on a small file. 0 as ``bytes``: the whole file. 0 as ``unit_bytes``: as in the phase."""
+    """One call of a sequence on a small file. ``bytes`` 0: the whole file. ``unit_bytes`` 0: the phase's value."""
 
     op: FlowCall
     bytes: int = 0

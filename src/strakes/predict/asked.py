@@ -40,7 +40,7 @@ class Asked:
     counts: Mapping[str, int]
 
     def scale(self, measured: Scale, *, rank_is_client: bool = False) -> Scale:
-        """Return the measured size with the requested numbers. By default, ranks per client stay as measured."""
+        """Return the measured system size with the requested changes. By default, ranks per client stay as measured."""
         counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
@@ -142,8 +142,8 @@ def why_unknown(
 ) -> str:
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    A forecast for a number of targets that was not measured needs two measured numbers, counters of busy time, or a
-    stated limit. The same holds for numbers of files, and of ranks if ``ranks_needed``.
+    A forecast for another number of targets than the measured one needs runs with two numbers of targets, counters of
+    busy time, or a limit from data sheets. The same holds for files, and for ranks if ``ranks_needed``.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

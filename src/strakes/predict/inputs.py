@@ -55,7 +55,7 @@ def described(run: Run) -> str:
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the runs without duplicates, and notes on incomplete runs. Raises BadInputError for two file systems."""
+    """Return the distinct runs, and notes on incomplete ones. Raises BadInputError if their file systems differ."""
     once = tuple({run.id: run for run in runs}.values())
     described = [run for run in once if file_system_of(run).kind]
     for other in described[1:]:

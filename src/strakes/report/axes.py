@@ -39,13 +39,13 @@ class Axis:
     title: str
 
     def shifted(self, value: float, share: float) -> float:
-        """Return the value that is ``share`` of the axis length to the right of ``value``."""
+        """Return the value at a distance of ``share`` axis lengths to the right of ``value``."""
         if self.scale == "log":
             return float(value * (self.high / self.low) ** share)
         return value + share * (self.high - self.low)
 
     def share(self, value: float) -> float:
-        """Return the position of ``value``, from 0 at the low end to 1 at the high end."""
+        """Return the position of ``value`` on the axis: 0 is its low end, 1 its high end."""
         if self.scale == "log":
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)

@@ -59,7 +59,7 @@ def caution_of(codes: AbstractSet[str]) -> str:
 
 
 def heading_of(source: str) -> str:
-    """Return the caution ``source`` as a heading that also says for which data the results hold."""
+    """Return a heading that contains the caution ``source`` and says for which data the results hold."""
     message = "{source}: valid only for data that the node has just used"
     if source == gettext(_UNSYNCED):
         message = "{source}: valid only for amounts of data that fit there"

@@ -91,7 +91,7 @@ class TargetWatch:
         return (*with_counts, *others)
 
     def unread(self) -> tuple[str, ...]:
-        """Return an error text for each server whose counters could not be read, the first time that this happens."""
+        """Return an error text for each server whose counters cannot be read. Report each server once."""
         new = tuple(sentence for host, sentence in self._unread.items() if host not in self._told)
         self._told.update(self._unread)
         return new

@@ -68,7 +68,7 @@ _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 @dataclass(frozen=True)
 class Control:
-    """State of the load controller: the share of time in which ranks work. ``stopped``: the lowest share is too high.
+    """Load controller: the share of time in which ranks work. ``stopped``: even the minimum disturbs other users.
 
     >>> control = Control()
     >>> for slow in [False] * 50 + [True] * 3:

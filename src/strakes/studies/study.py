@@ -233,7 +233,7 @@ class Study(ABC):
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the findings that a comparison of two file systems shows for each of them."""
+        """Return the findings to show for each of two compared file systems."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
@@ -352,5 +352,5 @@ class Study(ABC):
         needs: str = "",
         tone: Literal["good", "bad", "neutral"] = "neutral",
     ) -> Finding:
-        """Return a result of this study. Its id consists of the study's name and ``name``."""
+        """Return a finding of this study. Its id consists of the study's name and ``name``."""
         return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

@@ -33,7 +33,7 @@ MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class Load:
-    """Work of one trial per cell. ``phases``: number, short ones count half. ``beside_s``: seconds outside phases."""
+    """Work of one trial per cell. ``phases``: number of phases (short: 1/2). ``beside_s``: seconds outside them."""
 
     cells: int
     phases: float

@@ -51,7 +51,7 @@ def amounts_of(results: Results) -> str:
 def too_short(results: Results) -> dict[str, float]:
     """Return the median seconds of measurements whose phases are too short for a sustained rate.
 
-    Measurements of this node's page cache, and operations whose rate also lasts with more work, are left out.
+    Measurements of this node's page cache, and operations that are equally fast with more work, are left out.
     """
     longer = results.facts.get("longer", {}).items()
     sustained = {name for name, (times, long_s) in longer if times <= _SUSTAINED_TIMES and long_s >= _BURST_S}

@@ -104,7 +104,7 @@ def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Fin
 
 
 def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
-    """Return the questions as choices between settings with measured values."""
+    """Return each question as a Choice: its options with their measured values."""
     biased = _is_busy(results.facts)
     return [
         Choice(tuple(_values(option, results) for option in question.options), question.ordered, biased)
@@ -149,7 +149,7 @@ def _agreeing(question: Question, answer: grades.Answer, results: Results) -> gr
 
 
 def bursts(facts: Mapping[str, Any]) -> dict[Any, float]:
-    """Return operation -> rate of the usual work / rate of four times the work, if the usual rate was a burst."""
+    """Return operation -> slowdown with four times the work, for operations whose usual rate was a burst."""
     return {name: times for name, (times, _) in facts.get("longer", {}).items() if times > _BURST_TIMES}
 
 

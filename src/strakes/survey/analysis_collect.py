@@ -117,7 +117,7 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
 
 
 def longer_work(cells: Sequence[Cell], visits: Sequence[Visit], results: Results) -> dict[str, tuple[float, float]]:
-    """Return operation -> (rate of the usual work / rate of four times the work, seconds of the larger work).
+    """Return operation -> (slowdown with four times the work, seconds of the larger work).
 
     Left out: operations that take less than 0.07 s, and those that a cache of this node answered.
     """

@@ -35,7 +35,7 @@ class Rule:
         return between(list(a.values()), list(b.values()), lower_is_better=lower_is_better)
 
     def verdicts(self, ratios: Sequence[RatioAt]) -> list[Judged]:
-        """Return verdicts that are all correct with the required confidence, each with its grade."""
+        """Return a graded verdict on each ratio. All verdicts together are correct with the required confidence."""
         least = max(self.margin, ONE_PAIR) if self.single else 0.0 if self.in_turn else self.margin
         judged = judge(ratios, self.confidence, self.margin, least=least)
         judged = [self._of_one_pair(one) if self.single else self._of_sets(one) for one in judged]

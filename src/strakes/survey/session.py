@@ -81,7 +81,7 @@ class Session:
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
-        """Return how many seconds of ``share`` (0 to 1) of the budget are left. Negative if more was spent."""
+        """Return the seconds left if only ``share`` (0 to 1) of the budget may be used. Negative if exceeded."""
         return self.request.budget_s * share - self.elapsed_s()
 
 

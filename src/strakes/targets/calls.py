@@ -64,7 +64,7 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A system call did not return in time. ``names_servers``: whether ``what`` names the unavailable servers."""
+    """A system call did not return in time. ``names_servers``: the message ``what`` names the unavailable servers."""
 
     names_servers = False
 
@@ -207,7 +207,7 @@ def open_held(path: Path) -> int:
 def identity(path: Path, *, here: bool) -> dict[str, int]:
     """Return the inode number of a directory registered by :func:`hold`, and also the device number if ``here``.
 
-    ``here``: whether this node uses the numbers. Return {} for other directories, or if inode numbers differ by node.
+    ``here``: this node uses the numbers. Return {} for other directories, or if inode numbers differ between nodes.
     """
     if str(path) not in held_paths:
         return {}
@@ -218,7 +218,7 @@ def identity(path: Path, *, here: bool) -> dict[str, int]:
 
 
 def through_held(run: Runner) -> Runner:
-    """Return a runner that runs commands in held directories. See :func:`hold`: the paths of a command select one."""
+    """Return a runner. It starts each command in the held directory (:func:`hold`) of the command's paths."""
 
     @wraps(run)
     def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:

@@ -88,7 +88,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
-    """Return a text (run, process, user, host) for each measurement in a directory, without the run ``run``."""
+    """Return a text (run, process, user, host) for each measurement in a directory, except for the run ``run``."""
     try:
         opened = open_directory(directory)
     except OSError:

@@ -49,7 +49,7 @@ _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
 
 
 def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
-    """Return (name, kind, index) of a target: (lab-OST000a, OST, 10). Raises NotUnderstoodError for other text."""
+    """Return (name, kind, index) of a target, as (lab-OST000a, OST, 10). Raises NotUnderstoodError for other text."""
     match = _TARGET.match(uuid)
     if match is None:
         raise not_understood(tool, uuid)

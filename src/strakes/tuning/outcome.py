@@ -63,7 +63,7 @@ class TuningOutcome:
 
     @property
     def changes(self) -> Mapping[str, Setting]:
-        """Return factor -> value, for the values in which the best setting differs from the present setting."""
+        """Return factor -> value of the best setting, for each factor whose present value is different."""
         space = self.search.space
         default, best = map(space.settings, (space.default, self.search.best))
         return {name: level for name, level in best.items() if level != default[name]}

@@ -36,7 +36,7 @@ _MINUTES = 5
 
 @dataclass(frozen=True)
 class Break:
-    """``stopped_s``: duration of a suspension of this process. ``stepped_s``: step of the clock (negative: back)."""
+    """Suspension of this process for ``stopped_s``, and a step of the clock by ``stepped_s`` (negative: back)."""
 
     stopped_s: float = 0.0
     stepped_s: float = 0.0

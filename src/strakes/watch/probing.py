@@ -174,7 +174,7 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind of operation -> seconds for which an operation has been hanging. Failed creation: infinity."""
+        """Return kind of operation -> seconds for which an operation has hung (infinity: creation failed)."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)

@@ -54,7 +54,7 @@ class WatchEvent:
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Return the key that matches the begin and the end of an event."""
+        """Return the key that the begin and the end of an event share."""
         return self.kind, self.subject, self.began_s
 
     @property

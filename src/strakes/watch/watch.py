@@ -82,7 +82,7 @@ class Watch:
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Do not report ``seconds`` of the next interval between readings as a gap, because the caller reports them."""
+        """Subtract ``seconds`` from the next gap between readings, because the caller reports them."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:

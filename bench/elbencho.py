@@ -66,7 +66,6 @@ class Elbencho:
         return {operation: rates[phase, "entries"] for operation, (_, phase) in _FILES.items()}
 
     def _rates(self, work: Work, directory: Path, options: list[str]) -> dict[tuple[str, str], float]:
-        """Return (phase, unit) -> rate at the end of the slowest thread. Units are "bytes" and "entries"."""
         results = directory / "elbencho.json"
         results.unlink(missing_ok=True)
         output_of(

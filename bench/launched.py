@@ -91,7 +91,6 @@ class Ior:
         return {operation: transfers / taken for operation, taken in seconds.items()}
 
     def _seconds(self, ranks: int, options: list[str]) -> dict[str, float]:
-        """Return "write" and "read" -> seconds from the first to the last transfer."""
         seconds: dict[str, float] = {}
         heads: list[str] = []
         for line in self._output(ranks, options).splitlines():

@@ -90,7 +90,6 @@ class _Emulated:
         self.process.stdin.flush()
 
     def messages(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """Yield (message, length in bytes) until the engine ends."""
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -173,7 +172,6 @@ def measure(
 
 
 def _request(name: str, directory: Path, ranks: int, seconds: float) -> dict[str, Any]:
-    """Return the request for a plan in which every rank does one small operation, spread over ``seconds``."""
     phase = {
         "kind": "probe",
         "name": "quiet",

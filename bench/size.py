@@ -110,7 +110,7 @@ def _reachable(start: str, arrows: dict[str, set[str]]) -> set[str]:
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """Yield the numeric constants of a module that are not explained by a unit, a source or the effect of a change."""
+    """Yield the numeric constants of a module without explanation: a unit, a source or the effect of a change."""
     text = path.read_text().splitlines()
     for node in ast.parse("\n".join(text)).body:
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None

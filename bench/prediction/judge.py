@@ -24,7 +24,7 @@ class Result:
     """One forecast and the published value.
 
     ``rules``: log error of each simple rule. ``growth``: log of published value / value at the largest known size.
-    ``amount``: log of the ratio of these two sizes.
+    ``amount``: log of forecast size / largest known size.
     """
 
     task: Task

@@ -66,7 +66,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Score:
-    """Results for planted changes of one kind. ``held``: found ones whose size lies in the reported interval."""
+    """Results for planted changes of one kind. ``held``: found changes whose size is in the reported interval."""
 
     planted: int = 0
     delays_s: tuple[float, ...] = ()

@@ -340,8 +340,8 @@ def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
     """Open a file that only this user can write. ``what``: name of the file in messages.
 
-    Raises BadInputError for a file with several hard links, of another user, or in a directory where others can write.
-    Raises OSError for other failures.
+    Raises BadInputError for a file with several hard links, of another user, or in a directory that other users can
+    write. Raises OSError for other failures.
     """
     try:
         with _own_directory(path.parent) as directory:

@@ -179,7 +179,7 @@ def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
     """Undo the faults of drills that have ended, newest first.
 
-    ``known_dead``: ignore drills that are running or belong to another host or container; otherwise they are errors. At
+    ``known_dead``: skip drills that are running or belong to another host or container. By default, they are errors. At
     the end, raises BadInputError for a file that is damaged or belongs to another user.
     """
     faults, errors = read_all(root)

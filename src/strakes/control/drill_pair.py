@@ -55,8 +55,8 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
 class FaultTrial:
     """The outcome of one fault on the two servers.
 
-    ``switched_off``: fenced node -> seconds from the fault until its BMC was asked to cut the power. ``outage_s``:
-    longest wait of a client, or None if a client got no more answers. ``told``: number of alerts.
+    ``switched_off``: fenced node -> seconds from the fault until the node's BMC was asked to cut the power.
+    ``outage_s``: longest wait of a client, or None if a client got no more answers. ``told``: number of alerts.
     """
 
     fault: str
@@ -189,7 +189,7 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Return fenced node -> seconds from the fault until its BMC was asked to cut the power.
+    """Return fenced node -> seconds from the fault until the node's BMC was asked to cut the power.
 
     The first request counts. But the fault ``power-off`` is such a request itself. For this fault, the last request
     before the cluster reports success counts.

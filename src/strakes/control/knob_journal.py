@@ -127,7 +127,7 @@ def directory(root: Path) -> Path:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Lock all journals of a store while the ``with`` body runs. Raises BadInputError if others can replace them."""
+    """Lock all journals of a store in a ``with`` block. Raises BadInputError if other users can replace them."""
     place = directory(root)
     try:
         with own_directory(place):

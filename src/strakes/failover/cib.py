@@ -183,7 +183,7 @@ class Cib:
         return min(left) if len(left) == 1 < len(self.nodes) else ""
 
     def is_bound(self, one: Primitive) -> bool:
-        """Return whether a resource should run on one node only: it is independent, or each node has its own."""
+        """Return whether a resource should run on one node only: it is independent, or each node runs a similar one."""
         alike = {self.only_node(other) for other in self.services if other.agent == one.agent} - {""}
         shares = any(one.id in (tie.resources[0][0], tie.resources[1][0]) for tie in self.colocations)
         alone = not (one.group or one.clone or one.is_mount or one.values.get("ip") or shares)

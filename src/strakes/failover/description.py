@@ -83,7 +83,6 @@ class _Table:
         return kind(**found, **given)
 
     def value(self, key: str, shape: object, name: str = "", may_be_empty: object = False) -> Any:
-        """Return the value of a key. Raises BadInputError if it is missing or has a wrong type or pattern."""
         value: Any = self.values.get(key)
         least = _LEAST.get(name, 0)
         pattern, wanted = _VALID.get(

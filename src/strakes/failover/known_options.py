@@ -122,7 +122,7 @@ def _installed(agent: str) -> frozenset[str]:
 
 
 def installed_options(one: Primitive) -> frozenset[str]:
-    """Return the parameters of a resource's agent by its own metadata; empty if this machine lacks the agent."""
+    """Return the parameters in the metadata of a resource's agent; empty if this machine lacks the agent."""
     return _installed(":".join(filter(None, (one.standard, one.provider, one.agent))))
 
 

@@ -223,7 +223,7 @@ class Room:
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return the effect of fencing a node by its first level that reports success, or None if all levels fail."""
+        """Return the effect of the node's first fencing level that reports success, or None if all levels fail."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}

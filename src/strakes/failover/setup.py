@@ -156,7 +156,7 @@ class Setup:
         return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
 
     def settings_of(self, *names: str) -> dict[str, str]:
-        """Return key -> value of the ``KEY=value`` lines in the first of these files that exists."""
+        """Return key -> value of the ``KEY=value`` lines in the first existing file of ``names``."""
         text = next((self.texts[name] for name in names if name in self.texts), "")
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
         return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}

@@ -191,7 +191,7 @@ def _crm_verify(setup: Setup) -> ValidatorVerdict:
 
 
 def with_nodes_online(cib: Cib, names: Iterable[str]) -> Xml.Element:
-    """Return a copy of the CIB with a new status as last element: these nodes are online, and nothing is started."""
+    """Return a copy of the CIB with an appended status: the nodes ``names`` are online, and no resource runs."""
     root = cib.readable()
     root.set("have-quorum", "1")
     for status in root.findall("./status"):

@@ -1,4 +1,4 @@
-"""Control groups of a lab. They limit how much its servers use processors and devices.
+"""Control groups of a lab. They limit how much the lab's servers use processors and devices.
 
 In cgroup version 1, a device limit applies to all processes. In version 2, it applies to the processes of one group.
 """

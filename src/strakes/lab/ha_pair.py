@@ -154,7 +154,7 @@ class Pair:
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[JournalRecord, ...]:
-        """Return the records in a node's copy of the journal, even if the node is off."""
+        """Return the records in a node's copy of the journal, which is readable here even if the node is off."""
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:

@@ -31,7 +31,7 @@ class Observation:
 class Measured:
     """A quantity, and its values with the same settings in time order.
 
-    ``settings``: all settings of its cell and phase. ``elsewhere``: another node had written the data that was read.
+    ``settings``: settings of the quantity's cell and phase. ``elsewhere``: another node wrote the data that was read.
     """
 
     id: str

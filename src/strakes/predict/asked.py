@@ -142,8 +142,8 @@ def why_unknown(
 ) -> str:
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    A forecast for another number of targets than the measured one needs runs with two numbers of targets, counters of
-    busy time, or a limit from data sheets. The same holds for files, and for ranks if ``ranks_needed``.
+    Runs with one number of targets do not suffice to forecast another number, except with counters of busy time or a
+    limit from data sheets. The same holds for files, and for ranks if ``ranks_needed``.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

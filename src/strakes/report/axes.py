@@ -106,7 +106,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """Return the part of a published range of values that is inside the axis, or None if all of it is outside."""
+    """Return the part of a published range of values inside the axis, or None if all of it is outside."""
     if reference.x_low is None or reference.x_high is None:
         return None
     low, high = max(reference.x_low, axis.low), min(reference.x_high, axis.high)

@@ -54,7 +54,7 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
 
 
 def caution_of(codes: AbstractSet[str]) -> str:
-    """Return the caution about cached data that belongs to these codes of warnings, or ""."""
+    """Return the caution about cached data that warnings with these ``codes`` require, or ""."""
     return next((gettext(text) for text, shown_by in _MEMORY.items() if codes & shown_by), "")
 
 
@@ -98,7 +98,7 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """Return the start skew (time from the first to the last rank's start of a phase) as text, or "" if unknown."""
+    """Return as text the start skew of phases (time from first to last start of a rank), or "" if unknown."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""

@@ -83,7 +83,7 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """Return the distance from a rank to the rank on another node whose files it reads, or 0 on one node."""
+        """Return the distance in ranks from a reader to the writer of its file on another node, or 0 on one node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 

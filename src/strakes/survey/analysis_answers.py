@@ -31,7 +31,7 @@ _MORE_BLOCKS = "more blocks: give a larger --budget"
 
 
 def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
-    """Return those questions of all studies that these results can answer."""
+    """Return the questions of all studies that ``results`` can answer."""
     return [question for study in studies for question in study.questions(results.of_study(study.name))]
 
 
@@ -48,7 +48,7 @@ def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, fl
 
 
 def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
-    """Return those claims of all studies that these results can confirm or refute."""
+    """Return the claims of all studies that ``results`` can confirm or refute."""
     return [claim for study in studies for claim in study.claims(results.of_study(study.name))]
 
 
@@ -149,7 +149,7 @@ def _agreeing(question: Question, answer: grades.Answer, results: Results) -> gr
 
 
 def bursts(facts: Mapping[str, Any]) -> dict[Any, float]:
-    """Return operation -> slowdown with four times the work, for operations whose usual rate was a burst."""
+    """Return operation -> slowdown with four times the work, for operations that are fast only at first (burst)."""
     return {name: times for name, (times, _) in facts.get("longer", {}).items() if times > _BURST_TIMES}
 
 

@@ -48,8 +48,8 @@ class RunChange:
 class HistorySeries:
     """Medians of one measurement in successive runs, with a verdict.
 
-    ``amount``: work per run, or "" if it is the same in all runs of the store. ``seen_from``: smallest lasting rise, as
-    a share of the level, that the test detects with a power of 80 %.
+    ``amount``: work per run, or "" if it is the same in all runs of the store. ``seen_from``: smallest lasting rise of
+    the median, relative to the median, that the test detects with a power of 80 %.
     """
 
     cell: str

@@ -29,7 +29,7 @@ NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PE
 
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
-    """Return a plan that writes and verifies data, and creates and removes files. ``seconds``: limit of a phase."""
+    """Return a plan that writes and verifies data, and creates and removes files. ``seconds``: limit per phase."""
     amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)

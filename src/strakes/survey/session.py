@@ -144,7 +144,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
 
 
 def shortest_limit_s(request: Request) -> float:
-    """Return the smallest time limit of a trial, in seconds, for this budget."""
+    """Return the smallest time limit of a trial, in seconds, for the budget of a request."""
     return max(_SHORTEST_LIMIT_OF_ALL_S, min(SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 

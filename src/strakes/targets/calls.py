@@ -149,7 +149,7 @@ class Sizes:
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
-        """Return a copy whose free sizes are at most the unused parts of these quotas."""
+        """Return a copy whose free sizes are at most the unused parts of ``quotas``."""
         limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
         free_bytes = [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
         free_inodes = [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]

@@ -93,9 +93,9 @@ class LevelDetector:
             self._waiting.clear()
 
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
-        """Return the event of a change, or None if the change is below 5%.
+        """Return the event of a change, or None if the change is below 5 %.
 
-        The size of the event is after / before if the level before is above the noise, else after - before.
+        The event's size is after / before, or after - before if the level before the change is below the noise.
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:

@@ -328,7 +328,7 @@ def own_directory(path: Path) -> Iterator[int]:
 def _own_directory(path: Path, *, make: int = 0) -> Iterator[int]:
     """Open a directory. Raises PlantedFileError if other users can replace files in it.
 
-    For root, this is also an error if another user owns a parent, since owners can replace whole directories.
+    For root, also raises it if another user owns a parent, because that user can replace the directory.
     """
     with _directory(path, make=make, guarded=os.geteuid() == 0) as directory:
         others_write = os.fstat(directory).st_mode & _OTHERS_WRITE

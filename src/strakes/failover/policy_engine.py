@@ -167,7 +167,7 @@ class PolicyEngine:
 
 
 def failed_monitor(service: Primitive, node: str, role: str) -> str:
-    """Return a failed monitor operation as crm_simulate expects it, such as ``ip_monitor_10000@n1=1``."""
+    """Return a failed monitor operation in the notation of crm_simulate, such as ``ip_monitor_10000@n1=1``."""
     monitors = [one for one in service.operations if one.repeats]
     chosen = next((one for one in monitors if one.role == role), monitors[0] if monitors else None)
     return f"{service.id}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}@{node}=1"

@@ -53,7 +53,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find clusters of two nodes that may fence each other at the same time, because the delays hardly differ."""
+    """Find clusters of two nodes that may fence each other at the same time: their fencing delays are too similar."""
     delays = {node: least_s for node, (least_s, most_s) in power.delays_of(setup).items() if least_s == most_s}
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
         each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())

@@ -136,7 +136,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find NFS exports with a repeated fsid or client, an unknown option, or the server's state inside them."""
+    """Find NFS exports with a repeated fsid or client, an unknown option, or the server's state directory inside."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]

@@ -351,7 +351,7 @@ def _states(runner: Runner) -> dict[str, str]:
 
 
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
-    """Return the parsed files of a cluster. ``texts``: path below ``root`` -> text. Raises BadInputError if invalid."""
+    """Return the parsed files of a cluster. ``texts``: path below ``root`` -> text. Raises BadInputError."""
     cib, cib_file = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml")
     built = built_cib(texts) if cib is None else None
     nodes_assumed = bool(built and built[1].nodes_assumed)

@@ -47,14 +47,14 @@ class _Phase:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV, which has a row for each phase. Use the rates over the time of the slowest thread ("last")."""
+    """Read elbencho's CSV, with a row per phase. Use the rates over the time of the slowest thread ("last")."""
     rows = list(csv_rows(block, "MiB/s [last]", "entries/s [last]"))
     yield from (row for row in rows if isinstance(row, Unread))
     yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
-    """Read the JSON, which has an object for each phase. The object includes the configuration of the run."""
+    """Read elbencho's JSON, which has an object for each phase. The object includes the configuration of the run."""
     phases = []
     for document in documents:
         if isinstance(document.value, str):
@@ -83,7 +83,7 @@ def _of_row(row: Mapping[str, str]) -> _Phase:
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the tables of a run: one for each operation, or several if services printed to the same output."""
+    """Read the tables of a run: one per operation, or more if several services of elbencho share the output."""
     command, began = block.search(r"^ *COMMAND LINE: (.*)$"), block.search(r"^ *ISO DATE: (.*)$")
     services = len(re.findall(r"(?i)service now listening", block.text))
     phases, unread, left_out = list[_Phase](), list[Unread](), 0

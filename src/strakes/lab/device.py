@@ -85,7 +85,7 @@ def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -
 
 
 def loops_below(directory: Path) -> tuple[str, ...]:
-    """Return the names of the loop devices on files in a directory, upper devices first."""
+    """Return the names of the loop devices on files in a directory. Devices on top of others come first."""
     backing = _backing_files()
     lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/") and _is_on(loop, file)]
     upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]

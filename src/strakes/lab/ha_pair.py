@@ -43,7 +43,7 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a lab "ha". ``facts``: commands and addresses. Methods raise MeasurementError."""
+    """The two servers of a lab "ha". ``facts``: commands and addresses. Failed methods raise MeasurementError."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts

@@ -60,7 +60,7 @@ class Measure:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the metric is a load of machines or accelerators. Such a metric need not reach a precision."""
+        """Return whether the metric is a load of machines or accelerators. Such a metric may stay imprecise."""
         return not DIRECTIONS[UNITS[self.metric]]
 
     @property

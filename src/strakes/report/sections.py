@@ -47,7 +47,7 @@ class Section:
 
 
 def sections(portrait: Portrait) -> list[Section]:
-    """Return a section for each study that has content. Figures are numbered through all sections."""
+    """Return a section for each study that has content. Figures are numbered consecutively across sections."""
     kinds = (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
     cells = {cell.id: cell for cell in portrait.cells}
     made: list[Section] = []

@@ -55,7 +55,7 @@ def title_of_warning(code: str) -> str:
 
 
 def explained(text: str) -> str:
-    """Add an explanation to the first occurrence of each access pattern in a text.
+    """Add an explanation to the first occurrence of each access pattern's name in a text.
 
     >>> explained("MFWA against SFSA; MFWA wins"), explained("MFWA: a file per rank")
     ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')

@@ -109,7 +109,7 @@ class Engine(ABC):
         return REINSTALL
 
     def start(self) -> Hello:
-        """Start the engine unless it runs. Raises EnvironmentLacksError if it does not start or has another version."""
+        """Start the engine unless it runs. Raises EnvironmentLacksError if this fails or its version is another."""
         if self._process is not None and self._hello is not None and self._process.is_alive():
             return self._hello
         self.close()

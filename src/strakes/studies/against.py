@@ -20,8 +20,8 @@ _MOST_LINES = 3
 class Against(Study):
     """A study that alternates between two sides, A and B. On each side, it measures the cells of another study.
 
-    Side A is the measured file system, and side B is that of --against. With ``knob``, only the file system setting of
-    this name differs: ``before`` on side A, ``after`` on side B.
+    Side A is the measured file system, and side B is that of --against. With ``knob``, the sides differ only in the
+    file system setting of this name: ``before`` on side A, ``after`` on side B.
     """
 
     def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:

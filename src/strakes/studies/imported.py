@@ -35,7 +35,7 @@ class ImportedResults(Study):
 
 
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
-    """Return the warnings: strakes did not measure the rates, and all remarks of the parser."""
+    """Return a warning that strakes did not measure the rates, and a warning for each remark of the parser."""
     made = f"{imported['tool']} {imported['version']}".strip()
     text = gettext(
         "These figures come from {tool}, not from strakes: single values without intervals, measured under unknown "

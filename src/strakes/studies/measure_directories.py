@@ -80,7 +80,7 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return an upper bound of the rounds that have created files. Each interruption may leave a round unrecorded."""
+    """Return an upper bound of the number of rounds that created files. An interruption may hide one round."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 

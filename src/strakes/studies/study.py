@@ -249,7 +249,7 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of each operation at the largest settings, for the summary. Cached results are omitted."""
+        """Return the rate of each operation at the largest values of the settings. Cached results are omitted."""
         facts = results.facts
         cells = [cell for cell in results.where() if not (from_own_cache(cell, facts) or from_memory(cell, facts))]
         last = {(cell.settings.get("operation"), cell.settings.get("io")): cell for cell in cells}

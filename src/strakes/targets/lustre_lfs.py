@@ -119,7 +119,7 @@ def df(path: str = "", *, inodes: bool = False) -> Command[LustreSpace]:
 
 
 def read_df(done: Completed) -> LustreSpace:
-    """Parse the space (bytes or inodes) of targets. Raises StrakesError if no target answers or text is cut off."""
+    """Parse the space (bytes or inodes) of targets. Raises StrakesError if no target answers or output is truncated."""
     found, missing = [], {}
     unit, summaries = 0, 0
     for line in filter(str.strip, done.stdout.splitlines()):

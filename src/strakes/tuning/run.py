@@ -220,7 +220,7 @@ def look(
 ) -> tuple[Abilities, TrialSize, Mapping[str, Any], tuple[str, ...]]:
     """Test the directory. Return the system's abilities, the trial size, facts, and reasons for unusable interfaces.
 
-    ``known``: trial size of a stored search. It is reduced to the maximum of a new search.
+    ``known``: trial size of a stored search, reduced to the maximum for a new search.
     """
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None

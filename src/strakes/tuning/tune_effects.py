@@ -1,7 +1,7 @@
 """Effects of settings on the rate, estimated by the model of all runs before the final comparison.
 
 The total effect of a setting is E[Var(rate | all other settings)] / Var(rate) (Saltelli et al., Global Sensitivity
-Analysis, 2008, 4.5). Two levels are compared only with the other settings that the constraints allow for both.
+Analysis, 2008, 4.5). A comparison of two levels uses only other settings that are allowed with both levels.
 """
 
 from __future__ import annotations

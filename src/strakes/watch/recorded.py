@@ -53,7 +53,7 @@ class Contents:
         return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
 
     def add(self, reading: CounterReading) -> None:
-        """Extend the recorded time span and set of counter kinds by those of a reading."""
+        """Add a reading: extend the recorded time span, and add the kinds of counters that it contains."""
         self.first_s, self.last_s = min(self.first_s, reading.time_s), max(self.last_s, reading.time_s)
         self._seen |= {kind for kind in _COUNTERS if getattr(reading, kind)}
         if reading.has_service_times or reading.work.keys() == {DISKS}:

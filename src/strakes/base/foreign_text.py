@@ -156,7 +156,7 @@ def _nested(quoted: re.Match[str]) -> str:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a parameter holds a secret. The path of a key is not one. Nor is a number called token.
+    """Return whether a parameter holds a secret. Paths of keys and numbers called token are not secret.
 
     >>> is_secret("passwd", "17"), is_secret("ssh_key", "/etc/key"), is_secret("token", "3000")
     (True, False, False)

@@ -138,7 +138,7 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def is_trusted(process: Path) -> bool:
-    """Return whether all user ids of a process are those of this user or root. ``process``: its directory in /proc."""
+    """Return whether this user or root owns all user ids of a process. ``process``: its directory in /proc."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 

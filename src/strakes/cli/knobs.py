@@ -152,7 +152,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
 
 
 def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
-    """Return up to four configured values of a setting as text. If there are none, use the servers' values."""
+    """Return up to four configured values of a setting as text, or the servers' values if it is not configured."""
     if used and all(value is None for value in reading.values.values()):
         in_use = dict.fromkeys(reading.knob.shown(value) for value in used.values())
         return f"{', '.join(in_use)} (not set; in use by the daemons)"

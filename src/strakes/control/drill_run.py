@@ -224,7 +224,7 @@ class ConnectionWatch:
         return " ".join(server.sentence(name) for name, server in (self._target.lost_servers() or {}).items())
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the periods in which this machine could not reach a target, since the start of the drill."""
+        """Return the periods, since the start of the drill, when this machine could not reach a target."""
         since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
         return tuple(each for each in self._target.interruptions() if (each.ended_unix_s or now_s) > since_s)
 

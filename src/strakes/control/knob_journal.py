@@ -204,7 +204,7 @@ class KnobJournal:
             self._rows.append({"is": kind, **fields})
 
     def state(self) -> JournalState | None:
-        """Return the contents of the journal, even if its file was moved or removed. None: the journal is closed."""
+        """Return the contents of the journal, even if its file was moved or removed. Return None if it is closed."""
         if self._rows and not self._released:
             return _state(self.path, self._rows)
         return next((state for state in open_journals(self.root)[0] if state.path == self.path), None)

@@ -83,7 +83,7 @@ class Certain(str):
 
 
 def graded(sure: object, text: str) -> str:
-    """Return a finding's text. Its severity is that of the rule if ``sure``, or else "warning"."""
+    """Return a finding's text. Its severity is the rule's if ``sure``, or else "warning"."""
     return text if sure else Doubtful(text)
 
 

@@ -46,7 +46,7 @@ class Service:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster and its services. ``assumed``: sentences on what is assumed because a file is missing."""
+    """The cluster and its services. ``assumed``: sentences about assumptions in place of missing files."""
 
     cluster: Cluster
     services: tuple[Service, ...]

@@ -207,7 +207,7 @@ def _named(one: Primitive) -> Iterator[str]:
 
 
 def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield (service, resource) pairs in which the resource provides a path that the service uses."""
+    """Yield (service, resource) pairs. The resource provides a path that the service uses."""
     provided = [(one, given) for one in cib.services if (given := provided_by(one))]
     for user in cib.services:
         for base, beginnings in provided:
@@ -217,7 +217,7 @@ def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield (service, resource) pairs in which both must run on the same node."""
+    """Yield (service, resource) pairs that must run on the same node."""
     yield from users(cib)
     by_agent: dict[str, list[Primitive]] = {}
     for one in cib.services:

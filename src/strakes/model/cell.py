@@ -60,7 +60,7 @@ class Measure:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the metric is a load of machines or accelerators. Such a metric may stay imprecise."""
+        """Return whether the metric is a load of machines or accelerators. Such metrics need no precision."""
         return not DIRECTIONS[UNITS[self.metric]]
 
     @property

@@ -381,7 +381,7 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """A phase inside a mixed phase. ``ranks``: number of its ranks, numbered after those of the preceding part."""
+    """A phase inside a mixed phase. ``ranks``: number of its ranks, which follow the preceding part's ranks."""
 
     ranks: int
     phase: PartPhase

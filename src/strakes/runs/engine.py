@@ -109,7 +109,7 @@ class Engine(ABC):
         return REINSTALL
 
     def start(self) -> Hello:
-        """Start the engine unless it runs. Raises EnvironmentLacksError if this fails or its version is another."""
+        """Start the engine unless it runs. Raises EnvironmentLacksError if that fails or the version differs."""
         if self._process is not None and self._hello is not None and self._process.is_alive():
             return self._hello
         self.close()

@@ -80,7 +80,7 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return an upper bound of the number of rounds that created files. An interruption may hide one round."""
+    """Return an upper bound of the number of rounds that created files. Interrupted ones may be unrecorded."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 

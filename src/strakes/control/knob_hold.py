@@ -39,10 +39,10 @@ class KnobRecord:
 
 
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, target: str = "") -> None:
-    """Record that ``store`` changes a setting. Users who cannot write to the directory of records are not recorded.
+    """Record that ``store`` changes a setting, unless this user cannot write to the directory of records.
 
-    Raises BadInputError if another store has changed the setting and not restored it, and EnvironmentLacksError if the
-    record cannot be written.
+    Raises BadInputError if another store has changed the setting and not restored it. Raises EnvironmentLacksError if
+    writing fails for another reason.
     """
     path = _file(place)
     names = os.path.abspath(store), os.path.abspath(journal)

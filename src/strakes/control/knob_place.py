@@ -107,7 +107,7 @@ class KnobPlace:
     inode: int = 0
 
     def beside(self, setting: str) -> KnobPlace:
-        """Return the place of ``setting``: same directory, and changed by the system together with this one."""
+        """Return the place of ``setting``, which is in the same directory and changes together with this one."""
         above, separator, _ = self.name.rpartition("/" if self.file else ".")
         name, knob = f"{above}{separator}{setting}", f"{self.knob.partition('.')[0]}.{setting}"
         file, words = (name, ()) if self.file else ("", (*self.read_words[:-1], name))

@@ -143,13 +143,13 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def read_description(path: Path) -> tuple[Cluster, str]:
-    """Return the cluster that cluster.toml describes, and the text. Raises BadInputError with key and reason."""
+    """Return the cluster that cluster.toml describes, and its text. Raises BadInputError that names key and reason."""
     file = read_toml(path, "the description", "cluster")
     return described(file), file.text
 
 
 def described(file: TomlFile) -> Cluster:
-    """Return the cluster that a parsed cluster.toml describes. Raises BadInputError with the key and the reason."""
+    """Return the cluster that a parsed cluster.toml describes. Raises BadInputError that names key and reason."""
     top = _Table(file.values, file.name)
     top.refuse_others("cluster", "network", "node", "file_system", "target", "alerts")
     listed = top.table("network", top.values.get("network", {}))

@@ -66,7 +66,7 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Return the plan for an IO500 configuration. Raises BadInputError with the line of an invalid value."""
+    """Return the plan for an IO500 configuration. Raises BadInputError that names the line of an invalid value."""
     configuration = read_configuration(file_of("io500", words, "config.ini"))
     ranks = options.ranks_of("io500", asked_ranks, 0, configuration.note)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)

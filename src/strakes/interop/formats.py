@@ -96,7 +96,7 @@ class ResultFile:
 
 
 def read_file(path: Path) -> ResultFile:
-    """Read the results in a file. Raises BadInputError with the known formats if it has no results."""
+    """Read the results in a file. Raises BadInputError that lists the known formats if the file has no results."""
     # Not a BadInputError, because readers catch that class.
     what, why = "the file takes too long to read", f"it takes more than {_MOST_S:g} s of processor time"
     error = EnvironmentLacksError(what, where=str(path), why=why, remedy="Import parts of it.")

@@ -43,7 +43,7 @@ NAMES = tuple(_CLASSES)
 def study_named(name: str) -> Study:
     """Return the study with this name. The prefix ``against:`` selects a comparison of two file systems.
 
-    Raises BadInputError for an unknown name, with the nearest known one.
+    For an unknown name, raises BadInputError that suggests the nearest one.
     """
     prefix, _, inner = name.rpartition(":")
     if prefix == "against":

@@ -168,7 +168,7 @@ def _is_of_slowed_creates(measures: Sequence[str], results: Results) -> bool:
 
 
 def answer_among(cells: Sequence[Measured], results: Results, *, ordered: bool = False) -> Answer | None:
-    """Return the answer to "which of these settings is best?". Its grade allows for all other questions of the run.
+    """Return the answer to "which of these settings is best?", graded together with all questions of the run.
 
     If a study of the run asks this question, return that answer, so that advice and report have the same grade.
     """

@@ -151,7 +151,7 @@ def _measure_longer(session: Session, cells: list[Cell], context: Context) -> No
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
-    """Raise EnvironmentLacksError with reasons and remedies. Called if every cell is skipped."""
+    """Raise EnvironmentLacksError that lists reasons and remedies. Called if every cell is skipped."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
         with_launcher(absence["remedy"])

@@ -16,7 +16,7 @@ class Rule:
 
     ``single``: A and B are single runs, compared by their rounds. ``in_turn``: runs of A and B alternate. ``margin``:
     relative difference up to which rates count as equal. ``client``, ``load``: ratios that the client's speed and the
-    machine's load may have caused. ``quiet``: advice for a sure verdict if a machine was overloaded, else "".
+    machine's load may have caused. ``quiet``: if a machine was overloaded, how to get a sure verdict.
     """
 
     single: bool

@@ -88,7 +88,7 @@ def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
-    """Raise BadInputError, with the largest values that fit, if requested data or files exceed the space.
+    """Raise BadInputError if requested data or files exceed the space. The error names the largest values that fit.
 
     ``facts``: facts about the file system.
     """

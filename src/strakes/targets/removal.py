@@ -68,7 +68,7 @@ class _TooMuchLeftError(Exception):
 
 
 def enter(parent: int, name: str) -> int:
-    """Open a subdirectory; return its descriptor. Raises OSError, with EXDEV if something is mounted there."""
+    """Open a subdirectory, and return its descriptor. Raises OSError (EXDEV if something is mounted there)."""
     directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     try:
         # A Btrfs subvolume is no mount, but has its own device number.

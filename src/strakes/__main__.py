@@ -6,8 +6,8 @@ import signal
 import sys
 
 _INTERRUPTED_STATUS = 130
-# Number of new objects after which Python searches for garbage. The default, 700, costs each command 20 ms, although
-# its imports create 25,000 objects and no garbage. Twice the number may keep some MB more of garbage.
+# Number of new objects between garbage collections. With Python's default of 700, each command starts 20 ms later.
+# Twice the number may leave some MB more of garbage in memory.
 _COLLECT_AFTER = 50_000
 
 

@@ -31,8 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# The first matching pattern determines the kind. Patterns match no white space across lines, because that takes
-# quadratic time.
+# The first matching pattern determines the kind. In a pattern, white space never extends over several lines, because
+# such a match takes quadratic time.
 OTHER_KINDS = {
     "darshan-parser": FileKind(
         "the text of darshan-parser", "strakes advise --darshan NAME.darshan", r"\A# darshan log version:"

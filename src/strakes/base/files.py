@@ -30,7 +30,7 @@ _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_MODE = 0o1300  # Temporary mode of a new directory, to recognise it. No other program uses this mode.
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
-# (path, descriptor) pairs. Files in the path are opened by the descriptor, because the path may later lead elsewhere.
+# Open directories and their paths. Their files are opened by descriptor, because the path may later lead elsewhere.
 _pinned: list[tuple[Path, int]] = []
 
 
@@ -74,9 +74,9 @@ def owner_of(descriptor: int) -> int:
 
     status = os.fstat(descriptor)
     device = b"%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
-    about = (ctypes.c_long * 32)()  # at least sizeof(struct statfs), with f_type first (statfs(2))
+    about = (ctypes.c_long * 32)()  # buffer for struct statfs, which begins with f_type (statfs(2))
 
-    # A FUSE server may refuse fstatfs(): its failure means FUSE. Only root can mount block devices (fusermount3(1)).
+    # A FUSE server may refuse fstatfs(), so a failure means FUSE. FUSE on a block device needs root (fusermount3(1)).
     known = ctypes.CDLL(None).fstatfs(descriptor, about) == 0 if device.startswith(b"0:") else True
     if known and about[0] != _FUSE:
         return status.st_uid
@@ -112,10 +112,10 @@ def make_new_directory(path: Path) -> int:
         os.mkdir(path.name, _NEW_MODE, dir_fd=parent)
         _sync(parent)
         with closing(os.open(path.name, _STEP, dir_fd=parent)) as made:
-            # The owner of the parent directory can replace the new directory, even by another one of this user.
+            # The owner of the parent directory can replace the new directory, also by an older directory of this user.
             if os.fstat(made).st_mode & 0o1777 == _NEW_MODE and owner_of(made) in (0, os.geteuid()):
                 os.chmod(f"/proc/self/fd/{made}", 0o700)
-            else:  # Some file systems store no modes, so the parent directory decides.
+            else:  # Some file systems store no modes, so check the parent directory instead.
                 try:
                     _require_guarded(parent, (0, os.geteuid()))
                 except PlantedFileError as error:
@@ -139,7 +139,7 @@ def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[
     if known := [directory for name, directory in _pinned if name == path]:
         yield known[-1]
         return
-    # In a user namespace, the machine's root user has a different user id: the owner of "/".
+    # In a user namespace, the machine's root has another user id: the owner of "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
     with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path, guarded=guarded)) as directory:
@@ -415,7 +415,7 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
 
 
 def _open_below(root: Path, name: str) -> int:
-    # ".." leads to the previously opened directory, because the real parent may have changed (openat2(2)).
+    # For "..", return to the directory that was opened before. The real parent may have changed (openat2(2)).
     way = [os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
     left = list(reversed(PurePosixPath(name).parts))
     links = 0

@@ -18,12 +18,12 @@ _LOGIN = re.compile(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# A name with one of these words names a secret, unless it ends as in _PATH_NAME, such as password_file.
+# A setting is a secret if its name contains one of these words, unless the name ends as in _PATH_NAME.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
-# A shell word of quoted and plain pieces. It may stand inside a longer quoted text: a quotation mark before a space or
-# punctuation ends that text. shlex.quote() writes an apostrophe in quotes as '"'"'.
+# A shell word: quoted and plain pieces. It ends before a quotation mark that a space or punctuation follows, because
+# that mark ends a text around the word. shlex.quote() writes an apostrophe in quotes as '"'"'.
 _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
     (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(

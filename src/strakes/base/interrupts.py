@@ -10,7 +10,7 @@ from types import FrameType
 
 from strakes.base.errors import StrakesError
 
-# SIGALRM is a signal of the watchdog thread (runs/watchdog.py).
+# The watchdog thread (runs/watchdog.py) interrupts the main thread by SIGALRM.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 

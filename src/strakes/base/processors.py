@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-# Duration of the measurement in seconds: 30 kernel ticks of 10 ms.
+# Seconds and number of samples for counting running threads: one sample in each kernel tick of 10 ms.
 _LOOK_S, _SAMPLES = 0.3, 30
 
 

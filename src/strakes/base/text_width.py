@@ -8,7 +8,7 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# A part that no line break may split: blanks, or one wide character or word with its punctuation.
+# A piece of text that stays on one line: blanks, or one word or wide character with its punctuation.
 _UNBROKEN = rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*"
 
 

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 # Maximum number of dots in a key. The memory of tomllib is proportional to the square of this number.
 _MOST_DOTS = 8
 
-_MOST_BITS = 64  # Random seeds need 64 bits. TOML 1.0 guarantees only 63 bits and a sign.
+_MOST_BITS = 64  # Maximum size of an integer. Random seeds need 64 bits, one more than TOML 1.0 guarantees.
 
 # Tokens of TOML. Possessive quantifiers keep the matching time linear.
 _TOKEN = re.compile(

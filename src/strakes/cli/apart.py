@@ -26,12 +26,12 @@ _DONE = signal.SIGUSR1  # Signal from the child: its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Time to exit after the work, in seconds: for a child that waits in the kernel, and for one that still computes.
+# Seconds that a child may take to exit after its work: while it waits in the kernel, and while it computes.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
 _GIVE_UP_AFTER_S = 20.0  # An interrupted command must end within 30 s.
 
-# A thread with at most this many context switches per second hangs. Lustre's retries cause one switch per second.
+# A thread with at most this many context switches per second counts as hanging. Lustre's retries cause one a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 _DEAD_AFTER_S = 30.0
@@ -63,7 +63,7 @@ def run_apart(
     status_of_child, status_for_parent = os.pipe()
     trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # inherit orphans of the child, to list hanging ones
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans of the child, so that hanging ones are listed
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -88,8 +88,8 @@ def run_apart(
         relay.enter()
     os.close(status_of_child)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    # The child has its own process group, so the parent alone passes it the terminal's signals. SIGTTOU is ignored,
-    # because it would stop a child that writes to the terminal.
+    # The child has its own process group, so the terminal sends signals only to the parent, which forwards them.
+    # SIGTTOU is ignored, because it would stop a child that writes to the terminal.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -106,7 +106,7 @@ def run_apart(
 
     set_parent(tell, tell_trouble)
     status = work()
-    # Close the outputs now: the reader of a pipe waits until all writers have closed it.
+    # Close the outputs now, because the reader of a pipe waits until all writers have closed it.
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -248,7 +248,7 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay(threading.Thread):
-    # Thread that copies the child's output. Otherwise a hanging child would hold this process's output open.
+    # This thread copies the child's output, so that a hanging child does not hold the command's own output open.
     unread = False
 
     def __init__(self, numbers: Sequence[int]) -> None:

@@ -50,7 +50,7 @@ def list_command(
     else:
         target = detect(directory, servers)
         readings = read(target, names)
-        # Only the servers report the default of a setting that has no value.
+        # If a setting has no value, its default applies. Only the servers report this default.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
         told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]

@@ -44,7 +44,7 @@ _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "co
 _RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
 _COMPLETION = "_STRAKES_COMPLETE"
 
-# Help text of each command. It is here because the main help does not import the commands.
+# Help text of each command. The main help shows it without importing the commands.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -244,7 +244,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # Not click's main(): it mistakes every broken pipe, such as one to the engine, for a closed standard output.
+    # click's main() is not used, because it mistakes every broken pipe, also one to the engine, for a closed stdout.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_limits()

@@ -12,14 +12,14 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # Delay after which a signal is sent again if Python has dropped its exception.
+_AGAIN_S = 0.05  # Seconds until a signal is sent again if Python has dropped its exception.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"  # Escape sequence that shows the cursor, which live displays hide.
 _STOPPING = (
     "strakes: stopping and cleaning up; interrupt again to stop sooner",
     "strakes: stopping now; remove leftover files with: strakes clean DIR",
 )
-# Lines to show below a live display, or None without one. The display would overwrite output of a signal handler.
+# Lines to print below a live display, because it would overwrite a signal handler's own output. None: no display.
 below: list[str] | None = None
 
 

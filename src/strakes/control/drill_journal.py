@@ -144,7 +144,7 @@ def _lock(journal: int, within_s: float | None) -> None:
             break
         except BlockingIOError:
             time.sleep(_LOOK_EVERY_S)
-        except OSError:  # The file system has no locks. To undo a fault twice does no harm.
+        except OSError:  # Without locks on this file system, two processes may undo a fault. This does no harm.
             break
 
 

@@ -35,7 +35,7 @@ _MOST_NAMED = 10  # Maximum number of clients named in an error message. Doublin
 _FILE_BYTES = 4096
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5
-# After an interrupt, seconds to wait until the fault is undone: if clients work, and if they hang. strakes.cli.apart
+# Seconds to wait after an interrupt until the fault is undone: if clients work, and if clients hang. strakes.cli.apart
 # kills this process 24 s after the interrupt, and the engine needs most of this time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
 _SILENT_S, _REMIND_S = 10.0, 30.0

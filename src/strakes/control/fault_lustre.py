@@ -181,7 +181,7 @@ class CutClient(_LustreFault):
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
             raise BadInputError("client and Lustre servers share no network", where=str(ask.directory), why=why)
-        # Behind an LNet router, servers and this client have different networks, so name both.
+        # Behind an LNet router, servers and this client are in different networks, so name both networks.
         own = list[str]()
         with suppress(StrakesError):
             own = _networks(LIST_NIDS.ask(self._run))

@@ -18,9 +18,9 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import format_bytes, parse_bytes
 
 Kind = Literal["integer", "number", "bytes", "choice", "text"]
-# Where a setting (knob) is made. The file system itself stores a setting of the "cluster", which any client can make.
+# Where a setting (knob) is stored. "cluster": in the file system itself, so that any client can change it.
 Where = Literal["client", "cluster", "metadata server", "data server"]
-# Format of the output that contains a value.
+# Format of the command output that contains the value of a setting.
 Answer = Literal["plain", "lctl", "ceph config dump", "gluster volume info"]
 
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
@@ -59,7 +59,7 @@ class Knob:
     adjusts: str = ""
     moves: tuple[str, ...] = ()
     not_from: tuple[str, str] | None = None
-    # The corresponding parameter of StorNext in its tuning guide for small files (Quantum, 2011).
+    # Corresponding parameter of the file system StorNext, from its tuning guide for small files (Quantum, 2011).
     counterpart: str = ""
 
     @property

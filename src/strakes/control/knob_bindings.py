@@ -24,7 +24,7 @@ ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
-# Limits for the queries to servers: number at a time, and total seconds. ``strakes knobs`` must end within 30 s.
+# Limits for queries to servers: number at a time, and seconds in total. ``strakes knobs`` must end within 30 s.
 _AT_ONCE = 64
 _SERVERS_S = 12.0
 
@@ -165,7 +165,7 @@ class Bindings:
 
     @cached_property
     def _bdi(self) -> str:
-        # Only mounts without a disk: the read-ahead of a disk is a separate knob.
+        # Skip mounts of disks, because the read-ahead of a disk is a separate knob.
         mount = self.target.mount
         return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
 

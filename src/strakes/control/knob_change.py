@@ -193,7 +193,7 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
         if knob.root and not any(place.host for place in places) and os.geteuid() != 0:
             raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the command as root.")
         plan.append((knob, wanted, places))
-    return sorted(plan, key=lambda each: not each[0].moves)  # Settings that move others come first.
+    return sorted(plan, key=lambda each: not each[0].moves)  # Change settings that affect other settings first.
 
 
 def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, target: Target) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     if knob.not_from and before == knob.not_from[0]:
         what = f"{knob.name} cannot be changed while its value is {before}"
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
-    # Also record a knob that already has the wanted value: the record keeps other strakes commands from changing it.
+    # Record a knob even if it already has the wanted value, because the record keeps other commands from changing it.
     already = before is not None and knob.canonical(before) == wanted
     beside: dict[int, tuple[KnobPlace, str | None]] = {}
     for moved in map(place.beside, () if already else knob.moves):
@@ -227,7 +227,7 @@ def _record(place: KnobPlace, before: str | None, wanted: str | None, journal: K
     number = journal.will(place, before, wanted)
     try:
         hold.take(place, before, journal.root, journal.path, str(target.path))
-        # Before the record, another strakes could still put its own change back.
+        # Until the record existed, another strakes process could still restore an old value, so read the value again.
         if (now := place.read(target.run)) != before:
             why, where = f"it was {shown(before)} and is {shown(now)}", place.name_with_host
             raise BadInputError(f"{place.knob} is being changed by somebody else", where=where, why=why)

@@ -148,7 +148,7 @@ class KnobJournal:
         self._file = file
         self._last = 0
         self._released = False
-        self._rows: list[dict[str, Any]] | None = None  # all lines, if this process created the journal
+        self._rows: list[dict[str, Any]] | None = None  # all lines of the journal, if this process created it
 
     @classmethod
     def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
@@ -156,7 +156,7 @@ class KnobJournal:
         now = time.time()
         with locked(root):
             _sweep(root)
-            # The number in the name keeps the journals in order even if the clock is set back.
+            # The number in the file name keeps the journals in order even if the clock is set back.
             numbers = [int(path.name[:6]) for path in _files(root) if path.name[:6].isdecimal()]
             stem = f"{max(numbers, default=0) + 1:06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}"
             path, fresh = (directory(root) / name for name in (f"{stem}.jsonl", f".new-{stem}"))
@@ -227,7 +227,7 @@ class KnobJournal:
             if isinstance(error, DamagedJournalError):
                 raise error
         for state in states:
-            # A setting changed by ``strakes knobs set`` may be changed again, but not while a process is restoring it.
+            # A setting changed by ``strakes knobs set`` may be changed again, unless a process is restoring it.
             if state.path == self.path or (state.held and not _is_locked(state.path)):
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
@@ -336,7 +336,7 @@ def _remove(path: Path) -> None:
 
 def _is_locked(path: Path) -> bool:
     with suppress(OSError), closing(open_kept(path, os.O_RDWR)) as descriptor:
-        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # Shared, so that two tests do not conflict.
+        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # A shared lock allows two tests at once.
     return False
 
 

@@ -76,7 +76,7 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
         why = f"by {state.owner}{': restore it on its host' if life == 'elsewhere' else ', which is still running'}"
         done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
     records_left = [each for each in lost(root) if target in (None, each.target)]
-    # The system may move a setting when a later one is restored, so restore all of them twice.
+    # The restoring of one setting may change another one, so restore all of them twice.
     first = [_restore_lost(each, keep, ask) for each in records_left]
     for record, before in zip(records_left, first, strict=True):
         now = _restore_lost(record, keep, ask)
@@ -88,8 +88,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 def lost(root: Path) -> list[KnobRecord]:
     """Return the records of changed settings whose journal is lost."""
-    # A record without a change in a journal means a lost journal. A change may begin or end meanwhile, so count only
-    # records that exist both before and after the journals are read.
+    # If no journal contains the change of a record, the journal is lost. A change may begin or end during the search,
+    # so count only records that exist both before and after it.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in records(root)[0] if record in found and record.place.key not in known]

@@ -105,7 +105,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
         if token not in ("{", "}", ";"):
             words.append(token.strip('"'))
             continue
-        # Text before a section is no statement. drbdadm refuses it.
+        # Skip any text before "resource", because drbdadm refuses such text.
         name, *rest = words[words.index("resource") if token == "{" and "resource" in words else 0 :] or [""]
         if token == ";" and words:
             yield where, (name, " ".join(rest))
@@ -127,11 +127,11 @@ def rewritten_drbd(text: str) -> str:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
             if before == "shared-secret":
-                words.append(re.sub(r"[^\";]", "x", token))  # drbdadm checks the length of secrets.
+                words.append(re.sub(r"[^\";]", "x", token))  # Keep the length of a secret, because drbdadm checks it.
             elif quoted:
                 words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):
-                words.append("no")  # drbdadm reports to LINBIT if usage-count is yes.
+                words.append("no")  # With usage-count yes, drbdadm would report to LINBIT.
             else:
                 words.append(re.sub(r"[^\w.:/@%+\[\]{};-]", "?", token, flags=re.ASCII))
             before = token

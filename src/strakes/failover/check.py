@@ -25,12 +25,12 @@ from strakes.targets.command import CommandTimeout
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-# Files with rules. Findings of equal severity are in this order.
+# Files with rules. Findings of equal severity are printed in the order of these files.
 _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# Kind of object that a rule checks -> function that yields these objects, and the parts of a setup that it needs.
+# Kind of object that a rule checks -> function that yields all these objects, and parts of a setup that it reads.
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -55,9 +55,9 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Severity -> class of a message whose severity differs from that of its rule. "": the severity of the rule.
+# Severity -> class of a message's text. A text of plain str ("") has the severity of its rule.
 _GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
-_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Properties in rules that are not settings in a file.
+_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Properties that strakes computes, not settings.
 _NO_FACTS = ("about", "severity")
 _TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # "token" is a time-out of Corosync, no secret.
 
@@ -75,7 +75,7 @@ class Rule:
     remedy: str
     source: str
     find: Find
-    bad: tuple[str, ...]  # for tests: edits of a correct cluster that the rule must report
+    bad: tuple[str, ...]  # edits of a correct cluster that the rule must report (for tests)
     good: tuple[str, ...]
 
 

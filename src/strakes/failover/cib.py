@@ -24,7 +24,7 @@ from strakes.failover.pacemaker_resources import (
     Ties,
 )
 
-# These version numbers replace newer ones in a CIB, because Pacemaker's tools refuse the CIB of a newer release.
+# Pacemaker's tools refuse the CIB of a newer release, so these numbers replace newer version numbers in it.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 # Properties of old clusters, which the current schema forbids.
 _GONE = re.compile("cluster-infrastructure|expected-quorum-votes|(default|is-managed)-.*|[a-z]+_[a-z_]+")

@@ -56,7 +56,7 @@ class CibBuilder:
 
     def __init__(self) -> None:
         self.nodes_assumed = False
-        self.undefined: list[str] = []  # problems of the statements, in words
+        self.undefined: list[str] = []  # descriptions of problems in the statements
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )
@@ -155,7 +155,7 @@ class CibBuilder:
         """Put a resource or group into a new clone."""
         inner = self.find(member)
         clone = self._statement("resources", "clone", identity)
-        # If a clone with this id existed, its replacement has removed the member.
+        # This clone replaces an older one with its id. If the member was in the older one, add it again.
         self._sections["resources"].extend([inner] if inner is not None and self.find(member) is None else [])
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])

@@ -213,7 +213,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
-    # Pacemaker after 2.1.5 places resources of bundles, with utilization or in colocations of groups elsewhere.
+    # Releases after 2.1.5 choose other nodes for resources in bundles, with utilization, or in colocations of groups.
     if cib.properties.get("placement-strategy", "default") != "default":
         return {one.id for one in cib.services}
     bundles = {one.get("id", "") for one in cib.root.iter("bundle")}

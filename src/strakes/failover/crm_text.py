@@ -17,8 +17,8 @@ from strakes.failover.known_options import options_of
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-_SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # Such lines are of a script or a terminal.
-_MOST_OTHERS = 5  # Maximum number of unknown statements to name. A file with twice the number is no list of statements.
+_SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # a line of a script or of a terminal
+_MOST_OTHERS = 5  # Maximum number of unknown statements in a message. A file with twice the number is of another kind.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 _MOST_LINE = 65536  # Maximum length of a statement in characters.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
@@ -41,7 +41,7 @@ def read_crm(text: str) -> CibBuilder:
             if keyword in stage:
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
-    # crmsh adds operations and time-outs that a script does not give.
+    # crmsh adds operations and time-outs that the statements omit.
     for keyword, identity, *_ in statements if "dc-version=" not in text else ():
         if keyword == "primitive" and (element := builder.find(identity)) is not None:
             builder.advised_operations(element, timeouts=True)
@@ -57,7 +57,7 @@ def joined_lines(text: str) -> list[str]:
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
-_MOST_EXPANDED_BYTES = 65536  # Maximum size of a script to expand.
+_MOST_EXPANDED_BYTES = 65536  # Maximum size in bytes of a script whose loops are expanded.
 # Maximum number of words in a loop. An expanded script has at most 30 MB; with double the limit, 60 MB.
 _MOST_WORDS_OF_LOOP = 16
 _ASSIGNMENT = re.compile(r"""(?m)(?:^|;)[ \t]*(\w+)=(?:["'(]([^"'$()\n]{1,64})["')]|([^\s"'$();]{1,64}))(?=[\s;]|$)""")
@@ -209,7 +209,7 @@ def terms_of(words: Iterable[str]) -> Iterator[Term]:
 def _scored(words: list[str], usual: str) -> tuple[str, list[list[tuple[str, str]]], dict[str, str]]:
     read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
-    # Resources in parentheses, ( A B ), have no order among themselves.
+    # Resources in parentheses, ( A B ), may start in any order.
     texts = re.findall(r"[(\[]([^()\[\]]*)[)\]]|([^\s()\[\]]+)", " ".join(read.plain[1 if scored else 0 :]))
     sets = [[word.partition(":")[::2] for word in (inner or single).split()] for inner, single in texts]
     return read.plain[0] if scored else usual, list(filter(None, sets)), read.settings

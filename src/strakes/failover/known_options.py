@@ -30,7 +30,7 @@ class Option:
     name: str
     kind: str = ""  # Valid values, such as ``time``, ``1..9`` or ``yes|no|#`` (#: any number). Empty: any text.
     required: bool = False
-    unique: bool = False  # whether resources must differ in this value
+    unique: bool = False  # whether each resource needs a different value
 
     def complaint(self, value: str) -> str:
         """Return a description of the valid values if ``value`` is invalid, else an empty text."""
@@ -130,7 +130,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most similar to a misspelt name, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
-    # For difflib, a short name and the same name with two letters swapped are not similar.
+    # difflib rates a name as unlike its copy with two letters swapped, so also compare the sorted letters.
     turned = next((other for other in alike if sorted(other) == sorted(plain)), "")
     return alike.get(turned or nearest_word(plain, alike, _SIMILAR), "")
 

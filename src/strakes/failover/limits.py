@@ -10,17 +10,17 @@ from xml.etree import ElementTree as Xml
 from strakes.base.errors import BadInputError
 from strakes.base.interrupts import ended_after
 
-# Maximum number of resources, of nodes, and of pairs of constrained resources. The rules take quadratic time.
+# Maximum number of resources, of nodes, and of constrained pairs of resources. Rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
 MOST_DEPTH = 100  # Maximum depth of nested XML elements. At 800, rules exceed Python's default of 1,000 stack frames.
-_MOST_ATTRIBUTES = 256  # Per XML element. crm_simulate takes 0.3 s for 8,192 attributes, 2.4 s for 16,384 (measured).
-# Maximum numbers of resources, constraints and elements of a CIB to simulate. A check may need 40 simulations.
+_MOST_ATTRIBUTES = 256  # Maximum per XML element. crm_simulate takes 0.3 s for 8,192, and 2.4 s for 16,384 (measured).
+# Maximum numbers of resources, constrained pairs and XML elements in a simulation. A check may need 40 simulations.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
 # Maximum number of copies in clones and bundles. With three times the number, a simulation takes seconds.
 _MOST_COPIES = 3000
 REPLICAS = ("replicas", "promoted-max", "masters")
-_MOST_S = 8.0  # Maximum processor time of a check.
-_MOMENT_S = 1.0  # Time limit for matching a regular expression of the CIB.
+_MOST_S = 8.0  # Maximum processor time of a check in seconds.
+_MOMENT_S = 1.0  # Time limit in seconds for matching a regular expression of the CIB.
 
 
 def too_much(cib: Xml.Element) -> str:
@@ -76,7 +76,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > MOST_RESOURCES:
         return f"it has more than {MOST_RESOURCES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # A resource set counts as the pairs of its members.
+    # Count a resource set as the pairs of its members.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

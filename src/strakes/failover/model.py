@@ -114,7 +114,7 @@ def _assumed(setup: Setup, services: tuple[Service, ...]) -> Iterator[str]:
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
-    # Without other services, each ordinary clone that mounts a file system counts as a service.
+    # Without other services, count each ordinary clone that mounts a file system as a service.
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
     serving = single or [one for one in cib.services if one.clone and one.is_mount]

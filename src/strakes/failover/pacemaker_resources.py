@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out of an operation.
-# Monitoring agent -> default name of the node attribute that it sets. First the agents that monitor networks, then all.
+# Monitoring agent -> default name of the node attribute that it sets: for agents that watch networks, then for all.
 NETWORK_WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd"}
 WATCHERS = {**NETWORK_WATCHERS, "healthLUSTRE": "lustred", "diskd": "diskd"}
 # Agents whose data are damaged if two nodes run them at the same time.
@@ -118,7 +118,7 @@ class Location:
     nodes: tuple[str, ...]
     score: float
     role: str = ""
-    certain: bool = True  # False if values outside the CIB decide, such as the time
+    certain: bool = True  # False if it depends on values outside the CIB, such as the time.
 
 
 @dataclass(frozen=True)

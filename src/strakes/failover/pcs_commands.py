@@ -177,7 +177,7 @@ def _update(builder: CibBuilder, words: list[str]) -> None:
 
 def _enable(builder: CibBuilder, words: list[str], role: str) -> None:
     for element in filter(None, map(builder.find, words)):
-        # pcs enables or disables a clone together with what it copies.
+        # pcs enables or disables a clone together with its resource.
         for one in [element, *element] if element.tag == "clone" else [element]:
             builder.change(one.get("id", ""), Words((), {}, (("meta", "", {"target-role": role}),)))
 
@@ -220,7 +220,7 @@ def add_order(builder: CibBuilder, words: list[str]) -> None:
     """Add the constraint of ``constraint order [ACTION] RESOURCE then [ACTION] RESOURCE``."""
     read = read_words(words, ())
     halves = [half.split() for half in " ".join(read.plain).split(" then ")]
-    # If the second action is missing, pcs writes "start"; Pacemaker would repeat the first action.
+    # Without a second action, pcs writes "start", whereas Pacemaker would repeat the first action.
     ends = [(half[1], half[0]) if half[0] in _ACTIONS and len(half) > 1 else (half[0], "start") for half in halves]
     options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
     for first, then in pairwise(ends):

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 DESCRIPTION = "cluster.toml"
 # Seconds that Lustre's recovery takes per client. One site published 420 s for 2,000 clients.
 _PUBLISHED_S_PER_CLIENT = 0.21
-_SOFT_S, _HARD_S = 300, 900  # Lustre's default limits of recovery: soft and hard.
-_STONITH_TIMEOUT_S = 120  # Pacemaker's stonith-timeout in plans.
-# Seconds that DRBD waits for the fencing of its peer. They must exceed stonith-timeout.
+_SOFT_S, _HARD_S = 300, 900  # Lustre's default soft and hard limit of recovery, in seconds.
+_STONITH_TIMEOUT_S = 120  # Pacemaker's stonith-timeout in plans, in seconds.
+# Seconds that DRBD waits for the fencing of its peer. This time must exceed stonith-timeout.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-_WATCHED = "20000"  # Score of a node with a working network, above the stickiness of a group.
+_WATCHED = "20000"  # Score of a node with a working network. It exceeds the stickiness of a group.
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
 # The shared secret, readable by root alone; RUNBOOK.md says how it is made.

@@ -22,13 +22,13 @@ from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed, with_nodes_online
 from strakes.targets.command import CommandTimeout, run
 
-TRANSITIONS = 4  # Maximum number of transitions after an event. Half or twice the number changes no test result.
-_MOST_S = 20.0  # Time limit of one simulation.
-_ANY_INTERVAL_MS = 60_000  # Pacemaker ignores the interval of a failed monitor.
-_DRBD_SCORE = "drbd-promotion-score-"  # Node attribute of drbd-attr: DRBD may become primary here.
+TRANSITIONS = 4  # Maximum number of Pacemaker transitions after an event. Half or double changes no test result.
+_MOST_S = 20.0  # Time limit of one simulation in seconds.
+_ANY_INTERVAL_MS = 60_000  # Interval of a failed monitor. Pacemaker ignores the value.
+_DRBD_SCORE = "drbd-promotion-score-"  # Prefix of a node attribute of drbd-attr: DRBD may become primary there.
 Watched = frozenset[tuple[str, str, int]]
 _Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs.
-_Guests = dict[tuple[str, str], tuple[str, str]]  # Resource and host -> guest node on the host, and its container.
+_Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, host) -> (guest node on the host, its container)
 
 
 class PolicyEngine:
@@ -72,7 +72,7 @@ class PolicyEngine:
             actions = document.findall("./transition/fencing_action")
             fenced += [one.get("target", "") for one in actions if one.get("op") in ("off", "reboot")]
             restarted += [one.get("resource", "") for one in document.iterfind("./actions/*[@action='recover']")]
-            # If actions wait for each other in a circle, crm_simulate reports an error.
+            # crm_simulate reports an error if actions wait for each other in a circle.
             if document.findall("./status/errors") or not document.findall("./transition/*"):
                 break
             _forget_dead_guests(document, file)
@@ -131,7 +131,7 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        attributes = {"#node-unfenced": "1"}  # A device with provides=unfencing has admitted the node.
+        attributes = {"#node-unfenced": "1"}  # A device with provides=unfencing has given the node access.
         for one in self._cib.primitives:
             if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())
@@ -278,7 +278,7 @@ class FailureEngine:
         states = {one.get("uname"): one.get("crmd") for one in self._cib.root.iterfind("./status/node_state")}
         up = all(states.get(name) not in (None, "", "0", "offline") for name in self._cib.members_of_corosync)
         if present is not None and (known > fresh or (up and known == fresh)):
-            # Some services run only with the transient attributes that the status in the CIB contains.
+            # Some services start only with the transient node attributes in the CIB's status, so start from there.
             started = present
         root = self._prepared(started.file, Event(watched=watched), {})
         state = self._with_services(self._engine.settled(self._engine.written(root), []))
@@ -299,7 +299,7 @@ class FailureEngine:
         return self._known[state.file, event]
 
     def _unfenced(self, state: Snapshot, event: Event, surviving: frozenset[str]) -> Snapshot:
-        # In crm_simulate fencing always succeeds. To simulate failed fencing, remove the fencing devices.
+        # crm_simulate assumes that fencing succeeds. To simulate failed fencing, remove the fencing devices.
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
         hit = {name for name, own in self._services.items() if failed & {one.id for one in own.parts}}
@@ -312,7 +312,7 @@ class FailureEngine:
         root = self._prepared(state.file, event, state.served)
         lost = [one for one in self._cib.primitives if one.standard == "stonith" and not fencing]
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
-        # An empty group or clone is invalid, so also remove it, unless it holds services.
+        # Also remove a group or clone that becomes empty, because it would be invalid. Keep those with services.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):

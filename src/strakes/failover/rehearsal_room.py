@@ -62,7 +62,7 @@ def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ..
     devices = {device.id: device for device in useful}
     cuts = {name: _cut(cluster, device, node) for name, device in devices.items()}
     if fencing.watchdog_fences(setup):
-        cuts |= {"watchdog": Cut("watchdog", "surely", node)}  # Pacemaker's own name in fencing levels.
+        cuts |= {"watchdog": Cut("watchdog", "surely", node)}  # Fencing levels name the watchdog by this word.
     levels = setup.pacemaker.levels_of(node) or [(name,) for name in cuts]
     yield from (tuple(cuts[name] for name in level) for level in levels if set(level) <= cuts.keys())
 

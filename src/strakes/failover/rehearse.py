@@ -54,7 +54,7 @@ class Story:
         left |= dict.fromkeys(idle, "it does not work completely even without a failure")
         self.services = {name: own for name, own in self.services.items() if name not in left}
         self.failing = tuple(one.id for own in self.services.values() for one in own.parts)
-        # A remote connection is a resource, but serves no client. If it fails, the remote node has failed.
+        # A remote connection is a resource that serves no client. Its failure is a failure of the remote node.
         self.remote = {one.id for one in setup.services if one.agent == "remote"}
         links = {name for name, own in self.services.items() if self.remote.issuperset(one.id for one in own.parts)}
         targets = tuple(one for one in self.cluster.targets if one.name not in left.keys() | links)
@@ -90,7 +90,7 @@ class Story:
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
         """Simulate one more failure and the cluster's reaction. Return the new state and the effects."""
         world, step = self._failed(world, part)
-        places = world.places  # The copy of a node that is off becomes outdated.
+        places = world.places  # While a node is off, its copy of the data becomes outdated.
         alone = {
             (target.name, other)
             for target in world.room.cluster.targets
@@ -305,7 +305,7 @@ class Story:
 
     def _weight(self, node: str, world: World) -> float:
         here = [own for name, own in self.services.items() if world.state.served.get(name) == node]
-        # Whatever its priority, a promoted copy adds 1 to the weight of its node in a fencing race.
+        # In a fencing race, a promoted copy with a priority adds 1 to the weight of its node, whatever the priority.
         rows = [(score(part.meta.get("priority", "0")), part in own.copies) for own in here for part in own.parts]
         return sum(float(priority != 0) if copied else priority for priority, copied in rows)
 
@@ -387,7 +387,7 @@ class Story:
         one = next(part for part in own.parts if part.id == name)
         roles = ("Promoted",) if one in own.copies else ("", "Started")
         watched = any(each.repeats and each.enabled and each.role in roles for each in one.operations)
-        # Pacemaker notices the loss of its connection to a remote or guest node without a monitor.
+        # Pacemaker notices a lost connection to a remote or guest node even without a monitor.
         if not watched and one.agent != "remote" and "remote-node" not in one.meta:
             return f"{name} has no monitor{' for its promoted copy' * (one in own.copies)}: nobody notices this"
         stop = one.operation("stop")
@@ -399,7 +399,7 @@ class Story:
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
-        panics = target.pool and self.cluster.name  # In our plans, failmode is panic.
+        panics = target.pool and self.cluster.name  # ZFS pools in plans of strakes have failmode=panic.
         told = "its node panics (failmode of the pool)" if panics else "the monitor of the mount must detect this"
         world, step = self._service(world, self.services[part.target].members[0].id, stops=False)
         return world, replace(step, said=(told, *step.said))
@@ -442,7 +442,7 @@ def _without(places: dict[str, str], nodes: set[str]) -> dict[str, str]:
     return {name: "" if place in nodes else place for name, place in places.items()}
 
 
-# Time limits for all simulations: for single failures only, and with pairs of failures.
+# Time limits in seconds for all simulations: of single failures only, and of single failures and pairs.
 _MOST_S, _MOST_OF_PAIRS_S = 45.0, 1800.0
 _NOTHING = "no resource can move: there are only clones, stopped resources, network monitors and fencing devices"
 

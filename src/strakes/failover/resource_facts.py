@@ -29,14 +29,14 @@ SBD = ("external/sbd", "fence_sbd")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
-# Types of file systems that only one node may mount at a time. "": no type given, so probably one of these.
+# Types of file systems that only one node may mount at a time. If no type is given (""), it is probably one of these.
 _LOCAL = ("", "auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "ldiskfs", "lustre", "zfs", "jfs", "reiserfs", "f2fs")
 
 
 def needs_one_node(one: Primitive) -> bool:
     """Return whether only one node at a time may run a resource: it mounts a local file system or imports a pool."""
     remote = re.match(r"[^/]+:", one.device) or re.search(r"bind|\bro\b", one.values.get("options", ""))
-    # With force_clones, the disk is local, and each node has one with this name.
+    # With force_clones, each node has a local disk of this name.
     own = is_true(one.values.get("force_clones", "false")) and not one.is_on_shared_disk
     return (one.is_mount and one.values.get("fstype", "") in _LOCAL and not remote and not own) or one.agent == "ZFS"
 
@@ -108,7 +108,7 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
 def operations(setup: Setup) -> Iterator[Thing]:
     """Yield each operation twice: with the values in force, and as written in the CIB."""
     for one in setup.pacemaker.primitives:
-        # pcs adds monitors for roles to every promotable agent. If the resource is not cloned, Pacemaker ignores them.
+        # pcs adds a monitor for each role to promotable agents. Pacemaker ignores these if the resource is not cloned.
         ignored = not one.clone and any(each.repeats and not each.role for each in one.operations)
         for each in one.operations:
             effective = {
@@ -163,7 +163,7 @@ def groups(setup: Setup) -> Iterator[Thing]:
         pairs = group.iterfind("./meta_attributes/nvpair")
         meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
         members = setup.pacemaker.groups.get(group.get("id", ""), ())
-        # SAP guides start the address before the mount, so do not report this.
+        # SAP's guides start the IP address before the mount, so do not report this order.
         sap = any(one.agent.startswith("SAP") for one in members)
         early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount and not sap]
         deduced: Table = {

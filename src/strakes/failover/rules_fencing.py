@@ -11,7 +11,7 @@ from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
-_LEAST_DELAY_S = 3.0  # Minimum difference of two fencing delays that decides a fencing race.
+_LEAST_DELAY_S = 3.0  # Minimum difference in seconds of two fencing delays that decides a fencing race.
 _WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with globally unique ids.
 
 
@@ -47,7 +47,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
                 local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
                 rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
-        # If the text begins with neither an address nor an agent, it may be a placeholder.
+        # A key that begins with neither an address nor an agent may be a placeholder.
         sure = is_address(key.partition(" ")[0]) or key.startswith("fence_")
         yield graded(sure, f"cib: {first} and {node} have the same BMC, outlet or machine: {key}")
 

@@ -13,7 +13,7 @@ from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, hosts_of, links_of, name_of, nodes_of, setup_of
 
-# Kind of service -> parameters that cluster.toml also states. The first one identifies the service.
+# Kind of service -> parameters that cluster.toml also states. The first parameter identifies the service.
 _SERVICES = {"address": ("ip", "cidr_netmask"), "exportfs": ("directory", "clientspec"), "ZFS": ("pool",)}
 
 
@@ -125,7 +125,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for one in setup.services:
         kind = "mount" if one.is_mount else "address" if one.agent in ADDRESSES else one.agent
         if one.is_mount:
-            # Compare names of DRBD resources: minor numbers may differ from the plan.
+            # Compare names of DRBD resources, because minor numbers may differ from the plan.
             copies = [copy.name for copy in setup.drbd if one.device in copy.devices]
             yield kind, one.mount_point, " ".join([*(copies or [one.device]), one.values.get("fstype") or "lustre"])
         elif kind in _SERVICES:

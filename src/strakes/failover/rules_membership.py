@@ -40,7 +40,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
     for number, link in enumerate(links):
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
-        # If all links cross networks, the nodes may be at distant sites or in zones of a cloud.
+        # If no other link stays within one network, the nodes may be at distant sites or in zones of a cloud.
         near = any(len(set(other.values())) == 1 for other in links if other is not link)
         one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
@@ -89,7 +89,7 @@ def _unlike_pacemaker(setup: Setup, ids: Mapping[str, str]) -> Iterator[str]:
         if name not in ids:
             text = f"cib: node {name} is not in corosync.conf ({', '.join(sorted(ids))})"
             yield graded(_short(name) not in listed and all(node.get("name") for node in nodes_of(setup)), text)
-    # Only a warning: a node that only votes needs no Pacemaker.
+    # Only warn, because a node that only votes needs no Pacemaker.
     for name in (name for name in sorted(ids) if nodes and _short(name) not in set(map(_short, nodes))):
         yield Doubtful(f"corosync.conf: node {name} is not in the CIB ({', '.join(sorted(nodes))})")
     for node in setup.pacemaker.root.iterfind("./configuration/nodes/node"):
@@ -161,7 +161,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for described in setup.cluster.nodes if setup.cluster else ():
         for address in described.addresses.values():
             yield address, described.name, f"{described.name} of cluster.toml"
-    # Only BMCs, because other fencing devices may share an address with a node, such as a hypervisor.
+    # Compare only BMCs, because other fencing devices (such as hypervisors) may share an address with a node.
     yield from ((address_of(device), "power", device.id) for device in setup.devices if is_bmc(device))
     for service in setup.services:
         if service.agent in (*ADDRESSES, "remote"):

@@ -81,7 +81,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
             yield graded(not loosely, f"cib: {mount.group or mount.id} is not tied to the promoted {clone}")
         if clone and not setup.pacemaker.ties.waits_for_promotion(mount, clone):
             text = f"cib: {mount.group or mount.id} has no order of start or stop with the promotion of {clone}"
-            orders = {(one.first, one.first_action, one.then) for one in setup.pacemaker.orders}  # also optional orders
+            orders = {(one.first, one.first_action, one.then) for one in setup.pacemaker.orders}  # Optional ones count.
             yield graded(not orders & {(clone, "promote", name) for name in names}, text)
 
 

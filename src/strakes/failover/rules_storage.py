@@ -27,10 +27,10 @@ from strakes.failover.setup import Setup
 _UNITS = ("systemd", "service", "lsb", "upstart")
 _PROVIDERS = re.compile("iscsi|multipath|lvm|vdo|rpc|zfs|drbd|dlm|o2cb|autofs|network|nfs-c|gluster|open-?afs|md|crypt")
 _SERVERS = ("nfsserver", "apache", "nginx", "mysql", "mariadb", "pgsql", "oracle", "db2", "tomcat", "named", "postfix")
-# Parameters that hold an IP address which another resource must bring up.
+# Parameters that name an IP address which another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
 _NAMED = re.compile(r"/dev/(md|mapper/|(?!disk/|drbd)[\w.-]+/)|[\w.-]+/")
-# Parameters that hold a data directory.
+# Parameters that name a data directory.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 
 
@@ -96,7 +96,7 @@ def never_together(cib: Cib, *resources: str) -> bool:
         ends = [name for name, _ in tie.resources]
         if tie.score == -math.inf and all(any(end in own for end in ends) for own in names):
             return True
-    # The values of node attributes are unknown. Assume that no node satisfies rules for two different values.
+    # Values of node attributes are unknown. Assume that no node satisfies two rules that require different values.
     sites = list[set[tuple[str, ...]]]()
     for own in names:
         places = [one for one in cib.root.iter("rsc_location") if one.get("rsc") in own]

@@ -72,7 +72,7 @@ LIVE = "the running cluster"  # Name of the running cluster in messages.
 _MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
 # Beginnings of the paths of required files: a directory without any of them is no cluster configuration.
 _SOURCES = ("pacemaker/", COROSYNC, "etc/drbd", "etc/ha.d/haresources", "etc/booth/", *SBD_FILES)
-# Further files to recognise by their content. The last one is in a report of sos.
+# Further files to recognise by their content. The last one is in reports of the tool sos.
 _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
 # Maximum numbers of files and of nodes. Each node has the files that all nodes have in common, about 100 bytes each.
@@ -99,7 +99,7 @@ class Setup:
     lustre: str = ""
     texts: dict[str, str] = field(default_factory=dict)  # path below ``root`` -> content
     behaviour: Behaviour | None = None
-    nodes_assumed: bool = False  # no file lists the nodes, so they are assumed
+    nodes_assumed: bool = False  # True if no file lists the nodes.
     undefined: tuple[str, ...] = ()
 
     @property

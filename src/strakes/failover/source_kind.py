@@ -47,7 +47,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
                 for node in names:
                     builder.node(node)
             if SBD_FILES & texts.keys() and "have-watchdog" not in builder.text:
-                builder.properties({"have-watchdog": "true"})  # Pacemaker sets this where sbd runs.
+                builder.properties({"have-watchdog": "true"})  # Pacemaker itself sets this if sbd runs.
             builder.prune()
             return name, builder
     if HARESOURCES in texts:

@@ -13,18 +13,18 @@ from typing import NamedTuple
 from strakes.base.units import counted
 from strakes.targets.description import TargetRecovery
 
-# A wait is an outlier if it is 3 times as long as the next shorter one, or 10 times the longest of 20 before the fault.
-# In our recordings, these ratios are at most 2.2 and 7 for unaffected clients, at least 12 and 64 for affected ones.
+# Minimum ratios of an outlier: to the next shorter wait, or to the longest of 20 waits before the fault. In recorded
+# fail-overs, unaffected clients have ratios of at most 2.2 and 7, and affected ones of at least 12 and 64.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 _LEAST_S = 0.5  # Minimum duration of an outage in seconds.
 _CHANCE = 0.01  # Significance level: 1 % false positives among unaffected clients.
 _REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from the 3, 5, 10 and 20 longest waits.
-# With only three other waits, a tail cannot be estimated. Then an outage must be 20 times the longest of the three.
+# Three other waits are too few to estimate a tail. A wait is then an outage if it is 20 times the longest of the three.
 _FEW, _FAR_OF_FEW = 3, 20.0
 _LEAST = 3  # Minimum number of other waits. By chance, the wait at the fault is the longest of 4 in 25 % of cases.
 # Within 3 s of the fault, a wait is an outage if it is 5 times as long as any other.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-_LIKELY = 0.2  # If its p-value is above this, a wait is no outage. From 1 % to this value, it is undecided.
+_LIKELY = 0.2  # A wait with a higher p-value is no outage. Between 1 % and this value, it is undecided.
 # Errors that a working file system may return.
 _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
@@ -181,7 +181,7 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    # If no operation failed before the fault, failed operations are an outage, however short.
+    # If no operation failed before the fault, every later failure counts as an outage.
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
     if not after:
@@ -196,7 +196,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     episode = [wait for wait in far if wait.ended_s - wait.asking_s <= near_s[0] and wait.ended_s >= near_s[1]]
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Long waits recur here. Blame the fault only if the record before it covers two such periods.
+        # Long waits also occur without a fault. Blame it only if two intervals between such waits were recorded before.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:

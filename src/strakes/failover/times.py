@@ -27,7 +27,7 @@ _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
 class Amount:
     """A time in seconds, or another number, that the configuration of a cluster sets."""
 
-    scope: str  # the link, device or resource that it is about, or empty
+    scope: str  # the link, device or resource with this time, or empty
     where: str
     text: str
     value: float
@@ -41,7 +41,7 @@ class Amount:
 
 
 Amounts = Mapping[str, list[Amount]]
-# Scope (link, device or resource), file, and a function from a key to its values there.
+# Scope (link, device or resource), file, and a function that returns the values of a key in this file.
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 
@@ -92,7 +92,7 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-# Section of options/times.toml -> suffix of the files that it is about.
+# Section of options/times.toml -> suffix of the files with these times.
 _TABLES = {
     "heartbeat": "ha.cf",
     "multipath": "multipath.conf",
@@ -321,10 +321,10 @@ class Limit:
 
     left: str
     relation: str
-    right: str = ""  # name of a time; empty: only ``plus`` counts
+    right: str = ""  # name of a time, or "" if the limit is ``plus`` alone
     plus: float = 0.0
     times: float = 1.0
-    before: tuple[int, ...] = ()  # releases of Pacemaker before this one need the limit
+    before: tuple[int, ...] = ()  # only releases of Pacemaker before this one need the limit
     certain: bool = False
 
 

@@ -29,7 +29,7 @@ from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
-_LIMIT_S = 20.0  # Time limit of each program that checks files.
+_LIMIT_S = 20.0  # Time limit in seconds of each program that checks files.
 # Sections of corosync.conf that name no files or programs. Only these sections are given to corosync.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
 # Characters to replace in corosync.conf. Slashes are among them, so that no value is a path.
@@ -88,7 +88,7 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     text = without_secrets(said.strip()) if done.status else ""
-    # A statement that resembles no known one may be of another release, which is no mistake.
+    # A statement unlike all known ones may be of another release, so it is no mistake.
     unknown = re.search(r"Parse error: (?!.*(?:IPADDR|ipv4)).*\s+but got '([a-z-]+)'", said)
     sections = ("drbd", *(f"{version} {one}" for version in ("drbd", "8.4", "9") for one in DRBD_SECTIONS))
     if unknown and not meant(unknown[1], options_of(*sections)):

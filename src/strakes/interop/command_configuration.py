@@ -15,7 +15,7 @@ from strakes.interop.command_options import NEAR, bytes_of_ior, table_of, wrong
 
 _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-# Values that switch a feature off. Even a key that strakes does not support may have them.
+# Values that switch a feature off. strakes accepts them even for a key that it does not support.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
 # Remark on keys that have no effect in strakes. Users get no note about these keys.
 QUIET = "changes nothing here"

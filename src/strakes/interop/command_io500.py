@@ -15,7 +15,7 @@ from strakes.base.errors import BadInputError
 from strakes.interop import command_options as options
 from strakes.interop.command_configuration import Configuration, Entry, file_of, help_of_keys, keys_of, unknown_name
 
-# Minimum stonewall of a valid run in seconds.
+# Minimum time limit (stonewall) of a valid IO500 run, in seconds.
 VALID_STONEWALL_S = 300
 _MOST_STONEWALL_S = 86400
 # Name of each phase that IO500 scores, in IO500's order -> keys of the phase in a plan.
@@ -26,7 +26,7 @@ RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
 # Sections of the extended mode, which standard runs of IO500 skip.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd\w*(-(write|read))?|concurrent|timestamp)$")
-_DIRECT_OPTION = "--posix.odirect"  # The only word supported after POSIX as value of the key "API".
+_DIRECT_OPTION = "--posix.odirect"  # In the key "API", strakes supports only this word after POSIX.
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -80,7 +80,7 @@ def translate(
         raise BadInputError(
             "every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for a phase."
         )
-    # Also keep phases that are not measured but create files for measured ones.
+    # Also keep unmeasured phases that create files for measured ones.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]

@@ -122,7 +122,7 @@ def _items(command: options.GivenCommand, directories: int) -> int:
 
 def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("d", ".")
-    # mdtest creates a missing directory. strakes does not, and measures in its parent.
+    # mdtest creates a missing directory. strakes measures in the parent directory instead.
     places = [options.place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
     return [
         options.place_of("mdtest", path) if places.count(place) > 1 else place

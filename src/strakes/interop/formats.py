@@ -38,7 +38,7 @@ _MOST_LINES = 2_000_000  # Maximum number of lines in a file. Each takes some 10
 _MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JSON take 5 s.
 # Maximum number of results in a file. Each becomes a run in the store: 1,000 take about a minute (measured).
 _MOST_RESULTS = 1000
-_MOST_SHOWN = 10  # Maximum number of unread results that a message lists. Doubling it doubles the message.
+_MOST_SHOWN = 10  # Maximum number of unreadable results that a message lists. Doubling it doubles the message.
 
 
 # Formats of tables: name, pattern and reader. A table begins where its pattern matches, and ends before running text.
@@ -124,7 +124,7 @@ def _read_results(path: Path) -> ResultFile:
             why, remedy = f"the file has more than {_MOST_RESULTS} results", "Import parts of it."
             raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     found = [one for one in results if isinstance(one, Foreign) and one.figures]
-    # Quote commands as for a shell. Otherwise, the search for secrets would miss some in them.
+    # Quote commands as in a shell, so that the search for secrets finds all of them.
     tests = tuple(without_secrets_in(replace(one, command=for_shell(one.command))) for one in found)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:

@@ -60,7 +60,7 @@ def _keep_test(path: Path, test: Foreign, left_out: str, store: Store, target: s
     return store.open(writer.id)
 
 
-# Maximum number of words in a command to repeat. getopt() takes quadratic time: 0.8 s for 20,000 words (measured).
+# Maximum number of words in another tool's command. getopt() takes quadratic time: 0.8 s for 20,000 words (measured).
 _MOST_WORDS = 1000
 
 

@@ -17,7 +17,7 @@ from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unre
 
 # Name of a setting in elbencho's CSV -> names in its JSON and in strakes.
 _SETTINGS: Mapping[str, Sequence[str]] = table_of("readers")["elbencho"]
-# Patterns of the first line of an operation, and of the label of a rate. An entry: file, directory, object or bucket.
+# Patterns of the first line of an operation, and of the label of a rate, such as IOPS, MiB/s, Files/s or Buckets/s.
 _BLOCK = re.compile(r" *([A-Z]\S*)\s+Elapsed ")
 _RATE = re.compile(r"^(?:Throughput )?(IOPS|(?:MiB|MB|[A-Z][a-z]+)(?=/s))(?:/s)?(?: (write|read))?$")
 _BLOCK_SIZE = re.compile(r" (?:-[a-zA-Z]*b ?|--block[ =])(\S+)")

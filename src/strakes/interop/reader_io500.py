@@ -23,7 +23,7 @@ _SCORE = re.compile(r"[ \t]*\[SCORE[^\]]*\]\s*(.*)$")
 _FIRST_SCORE = re.compile(r"[ \t]*IO-500 (?:(?:bw|md) )?score:.*$")
 _SECTION = re.compile(r"\s*\[([A-Za-z0-9-]+)\]\s*$")
 _KEY = re.compile(r"\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
-# Older IO500 scripts print "GB/s" but mean GiB/s. Otherwise, summaries until 2019 would contradict IOR's output.
+# Older IO500 scripts (until 2019) print "GB/s" but mean GiB/s, as a comparison with the output of IOR shows.
 _FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3, "mb/s": 1e6, "iops": 1.0}
 _INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
 

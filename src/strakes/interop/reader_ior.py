@@ -84,7 +84,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
     ended = not is_whole or bool(fastest or means) or any(map(_SUMMARY.match, test.lines))
     found = _test(rows, facts, *([] if ended else [_CUT_OFF]))
     for rates, note in ((means, _MEAN_ONLY), (fastest, _MAX_ONLY)):
-        # If results were copied without the rows, only IOR's summary has rates.
+        # If the user did not copy the rows, only IOR's summary has rates.
         known = {operation for operation, rate in rows if number(rate)}
         lacking = [(operation, rate) for operation, rate in rates if operation not in known and number(rate)]
         found += [one for each in _apart(lacking) for one in _test(each, facts, note)]

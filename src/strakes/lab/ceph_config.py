@@ -18,7 +18,7 @@ from strakes.lab.options import LabOptions, check_ids, limits, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite, rendered
 
-# Interval in seconds between a Ceph monitor's checks of daemons' beacons (mon_tick_interval). It is Ceph's minimum.
+# Seconds between checks of the daemons' beacons by a Ceph monitor (mon_tick_interval). It is Ceph's minimum.
 MONITOR_TICK_S = 1.0
 MONITOR = "mon.a"
 
@@ -77,7 +77,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # A monitor never replaces a server if its tick interval exceeds beacon_grace - beacon_interval.
+    # A monitor never replaces a server if mon_tick_interval exceeds beacon_grace - beacon_interval.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         why = f"--beacon-grace must exceed --beacon-interval by {MONITOR_TICK_S:g} s (the monitors' tick) or more"
         remedy = f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s."

@@ -172,7 +172,7 @@ class CephLab(Lab[CephOptions]):
             monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
             if self.options.standby_replay:
                 monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
-            # Otherwise, Ceph's health status would warn about every manager module that is not installed.
+            # Suppress Ceph's health warning about manager modules that are not installed.
             monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
             self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
             self.site.wait_until("the placement groups", lambda: _unclean(monitors))

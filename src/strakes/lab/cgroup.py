@@ -17,7 +17,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Period of processor quotas. The lowest limit of a lab, 5 %, is a quota of 1 ms, the kernel's minimum.
+# Period of processor quotas. With it, the lowest limit of a lab (5 %) is 1 ms, the kernel's minimum quota.
 _PERIOD_US = 20_000
 _PATIENCE_S = 5.0
 

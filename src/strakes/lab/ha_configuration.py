@@ -17,7 +17,7 @@ WEBHOOK = "webhook-address"
 # Time-out in seconds of Pacemaker's agents on User-mode Linux machines. Pacemaker's default of 20 s is too short for
 # the first start of a fence agent there.
 _MACHINE_TIMEOUT_S = 300
-# In a fencing race, one node fences this number of seconds later. Both nodes notice cut links within 1 s.
+# Seconds by which one node fences later than the other in a fencing race. Both nodes notice cut links within 1 s.
 _NAMESPACE_DELAY_S = 3
 
 

@@ -19,7 +19,7 @@ from strakes.targets.command import Completed
 _ASK_S = 30.0
 _COMMAND_S = 60.0
 _TICK_S = 0.2
-# Time limit of a fencing: two attempts, each with Pacemaker's time-out.
+# Time limit of a fencing in seconds: two attempts, each with Pacemaker's time-out.
 _FENCING_S = 240.0
 _ROLES = ("Started", "Promoted", "Unpromoted")
 

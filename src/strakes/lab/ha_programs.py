@@ -36,7 +36,7 @@ AGENT_PORT, JOURNAL_PORT, ALERT_PORT = 7000, 7001, 7002
 START = "start"
 ONLY = "only-"
 _UNREACHABLE_STATUS = 126
-# Time limits: to connect to an agent, to connect to the service, for an answer of the service, and for :func:`look`.
+# Time limits in seconds: to connect to an agent, to connect to the service, for its answer, and for :func:`look`.
 _AGENT_S, _CONNECT_S, _PATIENCE_S, _LOOK_S = 5.0, 0.5, 2.0, 10.0
 _LOOK_AGAIN_S = 0.2
 _LOOK = "look"
@@ -251,7 +251,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # One more client per address never fails over. It detects a node that serves while the other one does.
+    # One more client per address never fails over. It detects two nodes that serve at the same time.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:

@@ -191,7 +191,7 @@ def undo(place: Path, *, force: bool = False, say: Say = lambda _: None) -> bool
     Raises MeasurementError if a part cannot be removed or, without ``force``, if the file system is in use.
     """
     state = read_state(place)
-    # An early kill of a start leaves at most an incomplete journal.
+    # If the start of a lab is killed early, at most an incomplete journal remains.
     if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
         remedy = "Check the contents of the directory, then remove it yourself."
         raise BadInputError("this directory was not made by strakes lab", where=str(place), remedy=remedy)
@@ -209,7 +209,7 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
-    if mount.file_system.startswith("fuse"):  # unmount FUSE only after its server's end
+    if mount.file_system.startswith("fuse"):  # FUSE is unmounted after its server's end
         why = "" if force or not users else "it is in use"
     else:
         # If the NFS server is dead, a normal unmount would wait for it to write dirty pages.

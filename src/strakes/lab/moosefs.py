@@ -14,7 +14,7 @@ from strakes.lab.network import SERVER, lacking
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 
-# MooseFS's default port for clients, and the number below the first chunkserver's port (9501).
+# MooseFS's default port for clients, and the base of the chunkservers' ports (the first has 9501).
 _CLIENT_PORT, _FIRST_DATA_PORT = 9421, 9500
 _LEAVE_FREE = "128MiB"
 

@@ -12,7 +12,7 @@ from strakes.lab.site import LabSite
 from strakes.targets.mountinfo import LAB_NETWORK
 
 LOOPBACK = "127.0.0.1"
-# These ports are above the well-known ones. Linux uses ports from 32768 for outgoing connections.
+# Ports of servers: above the well-known ones, and below 32768, where Linux begins with outgoing connections.
 _LOWEST, _HIGHEST = 20_000, 32_000
 _PORT_TRIES = 2_000
 
@@ -36,7 +36,7 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
-# The one address in the private network of each lab, used by all of its servers. Reserved for documents (RFC 5737).
+# Address of all servers in the private network of each lab. It is reserved for documentation (RFC 5737).
 SERVER = "192.0.2.1"
 _COMMAND_S = 10.0
 

@@ -132,7 +132,7 @@ def worker_in(lab: Path) -> str:
     with suppress(OSError):
         lines = Path("/proc/locks").read_text()
         found = re.findall(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
-        # The lock may be of another user, on another file system with the same inode number.
+        # The lock may belong to another user's file with the same inode number on another file system.
         for pid in found:
             with suppress(OSError):
                 if is_trusted(Path("/proc", pid)):
@@ -215,7 +215,7 @@ def read_state(directory: Path) -> LabState | None:
     state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
-    # If the last line is incomplete or, after a power cut, zeros, its step has not begun.
+    # An incomplete last line, or one of zeros after a power cut, belongs to a step that has not begun.
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from strakes.model.sample import Sample
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-# Histograms to leave out: waiting times between calls are no latencies of the file system.
+# Histograms to omit, because waiting times between calls are no latencies of the file system.
 _WAITS = ("gather", "lag")
 
 

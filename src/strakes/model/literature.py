@@ -14,8 +14,8 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
-# Time to replicate the metadata of files to another server, from Zeng et al. (2021), publication S2.
-# _SAID_MB_PER_S is from its text, MEASURED_S (number of files -> seconds) from its table.
+# Published replication of metadata to another server (Zeng et al., 2021; publication S2). _SAID_MB_PER_S is from its
+# text, MEASURED_S (number of files -> seconds) from its table.
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 _SAID_MB_PER_S = 60.0

@@ -52,7 +52,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     hints = phase.get("hints")
     if isinstance(hints, str):
         file, parts = folder / hints, PurePath(hints).parts
-        # Reports show hints. A plan by somebody else could name a private file of the user, and so publish it.
+        # Reports show hints. A plan by another user could otherwise publish a private file of this user.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
             raise BadInputError("this hints file is not allowed in a plan", where=hints, remedy=remedy)

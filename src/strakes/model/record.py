@@ -16,7 +16,7 @@ from strakes.targets.description import Layout
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Types of large values. These are stored without conversion.
+# Types of large values, which are stored without conversion.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 

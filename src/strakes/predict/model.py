@@ -20,7 +20,7 @@ from strakes.predict.population import Population, fitted
 Array = NDArray[np.float64]
 # Probability that a forecast's interval contains the value. At 90 %, intervals are 1.28 times as wide.
 COVERAGE = 0.8
-# Number of random draws. Each end of an interval has a standard error of 4 % of the posterior's deviation.
+# Number of random draws. Each end of an interval has a standard error of 4 % of the posterior's standard deviation.
 _DRAWS = 2000
 # Tolerance of log rates for rounding (1 % of a rate). Benchmarks print two or three digits.
 _ROUNDING = 0.01

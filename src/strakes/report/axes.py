@@ -11,7 +11,7 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# A logarithmic axis with fewer powers of ten also has ticks between them. With half the number, it could have only two.
+# A logarithmic axis with fewer powers of ten also has ticks between them. Half this number could leave two ticks.
 FEWEST_TICKS = 4
 MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many ticks would overlap.
 

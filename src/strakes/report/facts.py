@@ -119,7 +119,7 @@ def sides_of(portrait: Portrait) -> str:
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
     a, b = (next((one for one in settings if one.get("side") == side), {}) for side in "AB")
-    # Both sides measure the same settings in the same order, so compare the first settings of A and B.
+    # A and B measure the same settings in the same order, so compare their first settings.
     changed = [name for name in a if name != "side" and name in b and a[name] != b[name]]
     return ", ".join(f"{side}: {name}={one[name]}" for name in changed for side, one in (("A", a), ("B", b)))
 

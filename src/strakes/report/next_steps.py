@@ -13,7 +13,7 @@ from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
 # Default budget in seconds, enough for all settings of a survey on one node.
 _ALL_CELLS_S = 120.0
-# Suggested length of a phase in seconds: twice the minimum for a sustained rate, or ten times if rates are of a burst.
+# Suggested seconds of a phase: twice the minimum for a sustained rate, or ten times after a measurement of bursts.
 _PHASE_S, _PHASE_AFTER_BURST_S = 1.0, 5.0
 _REPLACED = {"--budget", "--phase", "--like", "--json", "--html"}  # Options that the next command does not repeat.
 

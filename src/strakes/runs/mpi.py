@@ -21,7 +21,7 @@ from strakes.runs.process import EngineProcess
 
 # Message about a failed process, by MPICH's launcher (Hydra), or by strakes-engine-mpi if a signal ended a rank.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
-# Maximum seconds until the first message of the engine. MPI starts slowly with many ranks.
+# Maximum seconds until the engine's first message, and addition per rank. MPI starts slowly with many ranks.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
 # Maximum seconds for an engine to exit after its last message.

@@ -24,7 +24,7 @@ Family = Literal["mpich", "openmpi"]
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
 _PIP = f"{sys.executable} -m pip install" if find_spec("pip") else f"uv pip install --python {sys.executable}"
-# Command that builds the engine again, or "" in a wheel. ./strakes builds the engine if strakes.stamp is missing.
+# Command that rebuilds the engine; "" for an installed wheel. ./strakes rebuilds it if strakes.stamp is missing.
 BUILD_AGAIN = f"rm -f {sys.prefix}/strakes.stamp && {_CHECKOUT}/strakes doctor" if (_CHECKOUT / "dev").is_file() else ""
 GET_MPI = (
     f"run {_PIP} 'mpich>=5' && {BUILD_AGAIN}, or {_BUILD}"

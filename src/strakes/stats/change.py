@@ -37,7 +37,7 @@ _PATHS, _HORIZON, _WARM_UP = 200, 128, 30
 _LONGEST_PAST = 256
 # The noise is estimated again after the series has grown by this factor, or by this number of values.
 _GROWN, _RENEWED = 1.4, 128
-# Drift of the simulated series over REACH values, in standard deviations. Without drift, precision is 87%, not 94%.
+# Drift of a simulated series over REACH values, in standard deviations. Without it, precision falls from 94% to 87%.
 _DRIFT = 0.4
 # Segmentation of past values: penalty of a change, in variances times log(length), and minimum segment length.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Minimum number of values for trimming. Simulated surveys then find 325 of 400 true differences. They find 327 with
-# double this minimum, and 322 with a minimum of 4 (bench/truth).
+# Minimum number of values for trimming. With this minimum, simulated surveys find 325 of 400 true differences. With
+# double the minimum, they find 327, and with a minimum of 4 they find 322 (bench/truth).
 TRIM_FROM = 7
 # Share of values that is trimmed at each end. Without trimming, outliers in 10% of the values cost a third of the
 # power. Trimming 0.2 costs a tenth of the power if the noise is normal (bench/truth).

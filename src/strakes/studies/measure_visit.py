@@ -30,7 +30,7 @@ MOST_INTERRUPTED = 3
 _CONTRADICTION = "the request breaks the contract"
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
 _OVER_LIMIT = "the plan took longer than its limit"
-# Load per processor above which overload may explain a slow trial. A process then gets 33 % of a processor.
+# Load average per processor above which overload may explain a slow trial. A process then gets 33 % of a processor.
 _OVERLOAD = 3.0
 _HANGS = "Check the servers of the file system. When they answer again, continue the run with --resume."
 

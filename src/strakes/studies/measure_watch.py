@@ -24,7 +24,7 @@ _SHARE = 0.05
 _FRESH_S = 0.25
 # Maximum age of counters that are slow to read, as a multiple of the time that one reading takes.
 _FRESH_SHARE = 0.5
-# Error in seconds of recorded times, because file systems record interruptions in whole seconds.
+# Error in seconds of the recorded times of interruptions, which file systems record in whole seconds.
 _WHOLE_SECONDS_S = 1.0
 # Ignore times of a server whose clock differs by this number of seconds. NTP keeps clocks within a second.
 _CLOCKS_DIFFER_S = 60.0

@@ -86,7 +86,7 @@ class NamespaceScaling(Study):
             own = Placement("manual", targets[:1])
             directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
         else:
-            # Lustre also distributes subdirectories over targets (as published: lfs mkdir -D). CephFS does not.
+            # With lfs mkdir -D (as published), Lustre also distributes subdirectories over targets. CephFS does not.
             inherited = context.file_system == "lustre"
             own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
         entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}
@@ -195,7 +195,7 @@ class NamespaceScaling(Study):
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         message = "{text}. The busiest target served {low} to {high} of a run's requests."
         text = gettext(message, text=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
-        # Lustre distributes the files of a striped directory, so it does not matter where a hash puts the directories.
+        # Lustre distributes the files of each directory, so it does not matter where a hash puts whole directories.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]

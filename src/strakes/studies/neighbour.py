@@ -35,7 +35,7 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# Reduce the load if 3 of the last 100 operations of a kind were slow. If 1 % are slow, 8 % of windows have three.
+# Reduce the load if 3 of the last 100 operations of a kind were slow. If 1 % are slow, 8 % of windows of 100 have 3.
 WINDOW, TOO_MANY = 100, 3
 # Load levels: share of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
@@ -62,7 +62,7 @@ _REST_S = 5.0
 _LOOK_S = 0.1
 # An operation without a result counts as slow this many seconds after the latency limit.
 _SILENT_S = 2.0
-# Valid limits of --neighbour. Below 1 ms, the scheduling of the probe dominates its latencies.
+# Valid limits of --neighbour in seconds. Below 1 ms, the scheduling of the probe dominates its latencies.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
 
 

@@ -111,7 +111,7 @@ class Overview(Study):
             shift = context.shift if ranks > 1 else 0
             phases = context.write_and_read(size, each, files, direct=direct, rank_shift=shift)
             if size < _USUAL and not context.bypasses_cache:
-                # Small writes may end at the time limit. Reads of short files would only show how read-ahead begins.
+                # Small writes may end at the time limit, and leave files too short to show the read-ahead of reads.
                 whole = replace(context.write_and_read(min(each, _USUAL), each, files)[0], name="make")
                 phases = (phases[0], whole, *phases[1:])
         return self.cell(context, key, settings, phases, WRITE_AND_READ, priority=priority, layout=layout)
@@ -266,7 +266,7 @@ def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
 
 
 def _total_bytes(context: Context) -> int:
-    # With more data, slow phases would reach their time limit, and move less data than other phases.
+    # With more data, slow phases would reach their time limit, and so move less data than other phases.
     slowest = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
     most = power_of_two_at_most(slowest * (context.stonewall().seconds or 0.0) / context.team)
     each = context.amount_bytes(context.team, min(most, _SIZES[-1]))

@@ -21,7 +21,7 @@ _TRANSFER = 64 * KIB
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
 _STRIPES = 4  # Number of stripes of a file. A stripe has 64 KiB (Tian et al., 2020).
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
-# The targets are the bottleneck, not the node, if each added target brings this share of a single target's speed.
+# The targets are the bottleneck (not the node) if each added target adds this share of a single target's rate.
 _NEARLY_SHARE = 0.9
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}

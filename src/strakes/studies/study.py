@@ -21,7 +21,7 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Phases of at least this length in seconds may write for twice as long. A faster read phase then has enough data.
+# Write phases of at least this length in seconds may last twice the time, so that faster reads have enough data.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -202,7 +202,7 @@ class Study(ABC):
     # Whether `strakes survey` includes this study, which must be short and need only a directory.
     in_survey = False
     needs_description = False
-    # Keys of measurements that a survey also makes with several times the work, to recognise bursts.
+    # Keys of measurements that a survey repeats with several times the work, to recognise bursts.
     measured_longer: Sequence[str] = ()
     # Number of rounds, if each round adds files to those of earlier rounds, else 0.
     visits_in_sequence = 0
@@ -212,7 +212,7 @@ class Study(ABC):
     varied: Sequence[Mapping[str, str]] = ()
     alone = ""
     elsewhere = "Provide what the reason names, or choose another study: strakes study list."
-    # Published ratio (minimum, maximum) of the rates on file systems A and B, for the first group of :meth:`means`.
+    # Published ratio (minimum, maximum) of mean rates on file systems A and B, for the first mean in :meth:`means`.
     published_ratio: tuple[float, float] | None = None
 
     @property

@@ -18,7 +18,7 @@ from strakes.survey.analysis_warning_texts import warning
 
 # Minimum seconds of a sustained phase. Shorter phases are bursts that end before write-back reaches a steady state.
 _BURST_S = 0.5
-# A rate is sustained if four times the work lasts at least that long, and is slower by at most this multiple.
+# A short phase also counts as sustained if its rate is at most this multiple of the rate with four times the work.
 _SUSTAINED_TIMES = 1.25
 # Minimum data as a multiple of a server's memory, so that a server's cache holds at most 50 % of the data.
 _TIMES_MEMORY = 2

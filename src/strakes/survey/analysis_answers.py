@@ -23,7 +23,7 @@ from strakes.survey.analysis_held_back import held_back
 BUSY_CPU_SHARE = 0.25
 
 # A rate is that of a burst if it is more than this multiple of the rate with four times the work. The largest multiple
-# on systems without credits was 1.7 (reads on CephFS). On two systems with credits, it was 4 to 9.7.
+# on systems without burst credits was 1.7 (reads on CephFS). On two systems with credits, it was 4 to 9.7.
 _BURST_TIMES = 2.0
 _CACHED = "from this client's cache"
 _CREATING = ("file-create", "dir-create", "accumulate", "transactions")

@@ -41,11 +41,11 @@ from strakes.targets.workspace import Workspace
 # Length of a pilot phase as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of pilot trials. The fastest counts: the first in a new directory is often slow. Time grows in proportion.
+# Number of pilot trials. The fastest counts, because the first in a new directory is often slow. Time is proportional.
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
-# Trials of three cells check the chosen amounts. Relative positions of the three among all cells, sorted by duration.
+# Positions (0: shortest, 1: longest) of three cells, whose trials check the chosen amounts before the measurement.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Maximum share of the budget that a measurement with several times the work is expected to take.
 _LONGER_SHARE = 0.04

@@ -13,7 +13,7 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
-# Measurements are comparable up to this ratio of their work. Twice the work changes rates by less than the margin.
+# Measurements are comparable up to this ratio of their work. Twice the work changes rates by less than --margin (5 %).
 ALIKE_TIMES = 2.0
 
 

@@ -19,8 +19,8 @@ _SLOWEST_CREATES_PER_S = 5.0
 _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
-# Work of a longer measurement as a multiple. A device with a credit for one usual phase is then found, because its rate
-# falls at least to 1 / (1 - 1/4) of the lasting rate. Time grows in proportion.
+# Work of a longer measurement, as a multiple of the usual work. If a device has burst credits for the usual work, its
+# rate is then at most 4/3 of its lasting rate. Time grows in proportion.
 _LONGER_TIMES = 4
 
 # Prefix of the keys of longer measurements.

@@ -43,9 +43,9 @@ _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Optimistic rates, in bytes and files per second. A request that exceeds the budget even at these rates is refused.
 _FAST = Pilot(1e9, 1e9, 1e5)
-# Assumed seconds of a trial outside its phases: the first to refuse a request, the second to propose a budget.
+# Assumed seconds of a trial outside its phases: to refuse a request (first), and to propose a budget (second).
 _BESIDE_PHASES_S = (0.0, 0.1)
-# Above this multiple of its planned time, a trial must have fixed work. A time limit ends other trials at 3 times.
+# A trial that takes more than this multiple of its planned time must have fixed work. A time limit ends others earlier.
 _OUTSIZED_TIMES = 4.0
 # Share of the budget for trials with a time limit. Twice the share would leave no time for trials with fixed work.
 _SHARE_BESIDE_OUTSIZED = 0.5

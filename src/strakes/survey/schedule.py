@@ -20,7 +20,7 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# Assume that the first trial of a cell takes this multiple (twice) of the planned time of its phases.
+# Assume that the first trial of a cell takes twice the planned time of its phases.
 _FIRST_GUESS = 2.0
 # Maximum number of trials of a cell. The interval of a median from 60 trials is a quarter as wide as from 5 trials.
 MOST_RUNS = 60

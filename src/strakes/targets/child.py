@@ -48,7 +48,7 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 def _try_writing(path: str, name: str) -> None:
     parent, new = os.path.split(path)
     above = os.open(parent[:1], _DIRECTORY)
-    # Follow no links. A descriptor stays valid if another user replaces the directory. The process ends soon.
+    # Follow no links. A descriptor stays valid if another user replaces the directory. Process exit closes it.
     for step in parent.split("/")[1:]:
         above = os.open(step or ".", _STEP, dir_fd=above)
     os.mkdir(new, 0o700, dir_fd=above)

@@ -84,7 +84,7 @@ def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str
     if params.cut_off:
         answers.notes.append(f"{shlex.join(asked.argv)}: {params.why or 'it failed and said nothing'}")
     values = of_mount(params.values, file_system, ask_instance)
-    # Lustre may show a server on this node by an address of the node. Only root may list these addresses.
+    # Lustre may name a server on this node by any of the node's addresses. Only root may list these addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     known = {parameter: "" if value == _NO_ADDRESS else value for parameter, value in values.items()}
     return {target_in(parameter): _LOOPBACK if value in own else value for parameter, value in known.items()}
@@ -341,7 +341,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         ),
         metadata_targets=tuple(StorageTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
-        # If only root may list this client's addresses, the servers' addresses show the network, too.
+        # If only root may list this client's addresses, take the network from the servers' addresses.
         network=answers.get(LIST_NIDS, ())
         or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address)),
         client=_client(answers, mount, name),

@@ -282,7 +282,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             break
         if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
             return left
-        # The engine of a killed run stops making files within a second.
+        # Wait for the engine of a killed run, which stops making files within a second.
         time.sleep(pause_s)
     if kept := _kept(directory, MARKER_NAME.__ne__):
         return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)

@@ -22,7 +22,7 @@ from strakes.tuning.advise_app import App, AppPhase, Operation
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# Advice on stripe counts needs a measured file size that differs from the file's size by at most this factor.
+# Advice on the stripe count of a file needs a measured file size that differs from its size by at most this factor.
 _LIKE_TIMES = 8.0
 # Stripe size while the stripe count varies, in the striping study and in the publication that it repeats (S1).
 _USUAL_STRIPE_BYTES = 1 << 20

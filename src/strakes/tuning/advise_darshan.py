@@ -23,7 +23,7 @@ from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
-# Darshan's modules for the lowest layer. They also count the calls that MPI-IO makes, as POSIX or DFS.
+# Darshan's modules for the lowest layer. They also count the calls of MPI-IO, as POSIX calls or DFS calls.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
 _COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
 # Upper ends, in bytes, of the size classes in which Darshan counts calls.

@@ -18,7 +18,7 @@ _MOST_JOBS, _MOST_CHARACTERS = 256, 1000  # Maximum numbers of jobs, and of char
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Scrapes grow in proportion.
 _SHARE = 0.5
-# A load below 25 % of its reported rate has ended. A window below 75 % of the highest rate is only partly loaded.
+# A load ends below 25 % of its reported rate. A window counts as full from 75 % of the highest rate on.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _WINDOWS = 2  # A heavy load or its end is reported after this number of windows (15 seconds each).
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240

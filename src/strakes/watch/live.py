@@ -25,7 +25,7 @@ from strakes.watch.watch import Watch
 
 _TICK_S, _MINUTE_S = 1.0, 60.0
 _MOST_ROW_S = 600.0
-_NEWS_S = 300.0  # Metrics show an alarm this long after its end. Prometheus reads metrics once a minute by default.
+_NEWS_S = 300.0  # Seconds that metrics still show an ended alarm. Prometheus reads metrics once a minute by default.
 _SOON_S = 30.0
 _MOST_OPEN = 1000  # Maximum number of unfinished events in memory. Memory grows in proportion.
 _MOST_FULL, _MOST_SAID = 500, 300

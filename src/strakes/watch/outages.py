@@ -53,9 +53,9 @@ class _Outage:
     sure: bool = False
     superseded: bool = False
     evicted: bool = False
-    # The server restarted, because a client had to replay requests.
+    # True if the server restarted, because a client had to replay requests.
     restarted: bool = False
-    # ``up_s`` is uncertain, because the outage may have begun before the recording.
+    # True if the outage may have begun before the recording, so that ``up_s`` is uncertain.
     earlier: bool = False
     # Minimum difference between the clocks of two sources, in seconds.
     apart_s: float = 0.0

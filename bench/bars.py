@@ -20,7 +20,7 @@ from strakes.stats.ratios import paired_ratio
 CONFIDENCE = 0.9
 # Margin of equivalence, as a difference of ratios. Users do not notice smaller differences.
 MARGIN = 0.05
-# Bar against the minimal C program, which avoids the C library and is up to 10 % faster for this reason.
+# Required speed relative to the minimal C program, which is up to 10 % faster because it avoids the C library.
 _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")

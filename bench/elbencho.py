@@ -9,7 +9,7 @@ from bench.contenders import Rates, one_after_the_other, output_of
 from bench.work import SMALL, Work
 from strakes.interop.formats import read_file
 
-# Our name of an operation -> (option of elbencho, name of the phase in our reader).
+# Operation in the bench -> (option of elbencho, name of the phase in the reader of strakes).
 _FILES = {
     "file-create": ("-w", "write"),
     "file-stat": ("--stat", "stat"),

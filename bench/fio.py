@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.contenders import Rates, output_of
 from bench.work import Work
 
-# Our name of an operation -> options of fio.
+# Operation in the bench -> options of fio.
 _FILES = {
     "file-create": ["--ioengine=filecreate"],
     "file-stat": ["--ioengine=filestat", "--stat_type=stat"],

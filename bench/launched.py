@@ -11,7 +11,7 @@ from bench.work import SMALL, Work
 from strakes.interop.foreign import Foreign
 from strakes.interop.formats import read_file
 
-# Name of an mdtest operation in our reader -> its name in the bench.
+# Name of an mdtest operation in the reader of strakes -> its name in the bench.
 _FILES = {
     "file-creation": "file-create",
     "file-stat": "file-stat",

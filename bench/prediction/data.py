@@ -18,7 +18,7 @@ PHASES = (
     *("ior_easy_write", "ior_easy_read", "ior_hard_write", "ior_hard_read", "mdtest_easy_write", "mdtest_hard_write"),
     *("mdtest_easy_stat", "mdtest_hard_stat", "mdtest_hard_read", "mdtest_easy_delete", "mdtest_hard_delete"),
 )
-# For lists before this year, the sources disagree on rates of file creation.
+# In IO500 lists before this year, rates of file creation differ between sources.
 _FIRST_YEAR_OF_CREATES = 2020
 # Maximum number of years between submissions of a system. Older ones used other hardware or software.
 _MOST_YEARS_APART = 1

@@ -49,7 +49,7 @@ class Result:
 
 
 WHOLE = "whole model"
-# Name of a variant -> sources of the figures in the population.
+# Variant of the model -> publications from which its population of systems is taken.
 VARIANTS: Mapping[str, tuple[str, ...]] = {
     WHOLE: ("IO500", "CubeFS", "other tables"),
     "no tables of other systems in the population": ("IO500", "CubeFS"),

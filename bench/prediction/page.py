@@ -50,7 +50,7 @@ _ABLATION = """\
 The model with a smaller population, fitted anew: the factor of error of left-out systems (data, sizes known), and the
 mean absolute logarithm of all (smaller is better).
 """
-# Results of methods that were tried once, on the same left-out owners.
+# Results of methods that were tried once, in the same cross-validation by owner of the systems.
 _TRIED = {
     "growth steeper than in the last step": "1.46 1.07 1.55 1.36 1.25 1.51 1.34 1.36 1.42 0.521",
     "growth steeper than linear kept": "1.46 1.08 1.55 1.48 1.27 1.51 1.30 1.31 1.42 0.523",

@@ -95,7 +95,7 @@ class _Player:
             steps = self._pools[pool]
             at = self._rng.randrange(len(steps) - 3)
             run = steps[at : at + self._rng.randint(6, 30)]
-            # Leave out steps after a gap: a pool can have several separate spans of the recorded day.
+            # A pool can have several separate spans of the recorded day, so omit steps after a gap.
             self._left = [step for shift, step in enumerate(run) if step == run[0] + shift]
         return self._left.pop(0)
 

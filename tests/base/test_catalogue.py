@@ -48,7 +48,7 @@ def test_every_translated_message_is_in_the_sources() -> None:
 
 def test_every_translation_has_the_fields_of_its_message() -> None:
     for message, text in catalogue("zh").items():
-        # Chinese has no plural, so the field of a form in one may be left out.
+        # Chinese has no plural, so a singular text may omit its number.
         assert fields_of(text) <= fields_of(message), message
         assert fields_of(message) - fields_of(text) <= {"count"}, message
 

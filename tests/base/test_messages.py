@@ -28,7 +28,7 @@ class Capitals(dict[str, str]):
 
 @pytest.fixture
 def _capitals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # The package has a function of the name of this module.
+    # The package exports a function with the name of this module.
     monkeypatch.setattr(import_module("strakes.base.language"), "catalogue", lambda language: Capitals())
     yield
     choose("en")

@@ -40,7 +40,7 @@ class Checkout:
         digest = self.shell('digest_of_sources "$1"').stdout
         stamp = environment / "strakes.stamp"
         stamp.write_text(f"{self.path}\n{digest}-\n")
-        before_any_edit = time.time() - 1  # else an edit right after this could have the same timestamp
+        before_any_edit = time.time() - 1  # otherwise, an edit right after this could have the same timestamp
         os.utime(stamp, (before_any_edit, before_any_edit))
         return python
 

@@ -22,7 +22,7 @@ def test_arguments_reach_the_command_unchanged(checkout: Checkout, tmp_path: Pat
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     os.utime(temporary, (0, 0))
-    # With this setting, bash keeps here-strings in files, which another user may exchange: there must be none.
+    # With this setting, bash writes here-strings to files, which another user may exchange. Do not use any.
     environment = {"TMPDIR": str(temporary), "BASH_COMPAT": "50"}
     called = checkout.strakes("survey", "a dir", "", "--json", "-", environment=environment)
     assert temporary.stat().st_mtime == 0
@@ -41,7 +41,7 @@ def test_strakes_runs_through_a_symbolic_link_and_from_any_directory_despite_cdp
     for through, cwd, cdpath in ((link, Path("/"), ""), (relative, tmp_path, "/usr:/")):
         called = checkout.strakes("runs", through=through, cwd=cwd, environment={"CDPATH": cdpath})
         assert called.stdout.splitlines()[0] == str(python)
-    # Messages call strakes as the user did, or by its name alone if the PATH of the user leads here.
+    # Messages name strakes as the user did, or without a path if it is on the user's PATH.
     python.write_text('#!/bin/sh\necho "$STRAKES_CALLED"\n')
     assert checkout.strakes("runs", through=relative, cwd=tmp_path).stdout == "a\\ \\&\\ 1/strakes\n"
     on_path = {"PATH": f"{link.parent}:{os.environ['PATH']}"}

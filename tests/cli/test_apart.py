@@ -206,7 +206,7 @@ def test_work_blocked_on_a_dead_server_is_left_behind_with_a_message(mount: Faul
     """
     try:
         with start(work) as process:
-            # communicate() returns only if the child has closed the pipes, too.
+            # communicate() returns only after the child has closed the pipes.
             printed, errors = process.communicate(timeout=30)
             assert (process.returncode, printed) == (1, "begun\n")
             assert errors.startswith("strakes: error: the file system does not answer\n")

@@ -170,7 +170,7 @@ def test_a_bug_gives_one_message_even_if_no_log_can_be_written(
     register(monkeypatch, fail)
     assert run(["probe"]) == 1
     errors = capsys.readouterr().err
-    # A broken pipe is a bug unless it is standard output.
+    # A broken pipe is a bug unless the pipe is standard output.
     assert "it cannot be written: [Errno 2]" in errors and "the engine has gone" in errors
 
 

@@ -84,7 +84,7 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     with pytest.raises(BadInputError, match="EINVAL: not now"):
         change.set_values(world.target(), {"number": 16}, store=root)
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
-    world.write("option", "--out-file=/etc/passwd")  # The tool that puts it back would take it for an option.
+    world.write("option", "--out-file=/etc/passwd")  # The tool that restores the value would take it for an option.
     with pytest.raises(MeasurementError, match="could not be parsed"):
         change.set_values(world.target(), {"option": "fast"}, store=root)
     assert world.values["option"] == "--out-file=/etc/passwd" and open_journals(root) == ((), ())
@@ -196,7 +196,7 @@ def test_a_change_from_before_a_reboot_is_restored(world: World, root: Path) -> 
     abandon(world, root, number=16)
     path = the_open_one(root).path
     path.write_text(path.read_text().replace('"boot":"', '"boot":"0'))
-    # The process ID is in use again, by this process.
+    # The process id now belongs to another process, the one of this test.
     (done,) = restore(root, ask=world.ask)
     assert done.outcome == "restored" and world.values["number"] == "8"
 

@@ -49,7 +49,7 @@ def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_res
     restore(other, ask=world.ask)
     assert world.values["number"] == "8"
 
-    def take_late(*rest: Any) -> None:  # Between the first reading and the record, another store puts 16 back to 8.
+    def take_late(*rest: Any) -> None:  # Between the first reading and the record, another store restores 8.
         world.write("number", "8")
         take(*rest)
 
@@ -89,7 +89,7 @@ def test_without_its_record_a_change_is_restored_only_while_no_other_store_has_c
     world: World, root: Path, other: Path, own_records: Path
 ) -> None:
     abandon(world, root, number=64)
-    shutil.rmtree(own_records)  # as a restart of the machine does
+    shutil.rmtree(own_records)  # as a reboot of the machine does
     with change.changed(world.target(), {"number": 64}, store=other):
         (left,) = restore(root, ask=world.ask)
         assert left.outcome == "not put back" and str(other) in left.why and world.values["number"] == "64"
@@ -179,7 +179,7 @@ def test_a_record_is_complete_or_absent_at_whatever_step_its_writer_is_killed(
         status = in_child(lambda: hold.take(place, "8", root, root / "journal"), world, step)
         kept = [path.read_text() for path in own_records.glob("[!.]*")]
         assert all(json.loads(text)["before"] == "8" for text in kept)
-        # The first store has no journal, so the second may take the place, and then the first may not.
+        # The first store has no journal, so the second may take over its record. Then the first may not take it back.
         hold.take(place, "8", other, other / "journal")
         with pytest.raises(BadInputError):
             hold.take(place, "8", root, root / "journal")

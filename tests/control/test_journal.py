@@ -64,7 +64,7 @@ def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> Non
         second.will(place(), "2", "3")
     assert "strakes knobs restore" in refused.value.remedy and "has ended" in refused.value.why
     second.note("held")
-    with pytest.raises(BadInputError):  # It may be about to be restored.
+    with pytest.raises(BadInputError):  # The setting may be about to be restored.
         begin(tmp_path).will(place("depth"), "2", "3")
     second.release()
     begin(tmp_path).will(place("depth"), "2", "3")

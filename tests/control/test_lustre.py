@@ -121,5 +121,5 @@ def test_servers_that_cannot_be_read_end_the_list_with_host_command_and_reason(m
     why = "no answer within 10 s" if hangs else "a password is required"
     assert caught.value.where == "192.168.77.1" and why in caught.value.why
     assert "ssh 192.168.77.1 sudo lctl get_param" in caught.value.why
-    # The description asks for the health; after one more question without an answer the server is left alone.
+    # strakes first asks for the health. After one more query without an answer, it stops asking this server.
     assert not hangs or len(asked) == 2

@@ -62,7 +62,7 @@ def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: Str
     assert done.returncode == 0 and not mark.exists() and f"run: rm {mark}" in done.stdout, done.stderr
     service = f"sh -c 'sleep 90 & echo $! >{tmp_path}/pid'"
     assert strakes("failover", "drill", place, *commands[:3], service, *SHORT).returncode == 0
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # It has stayed after the drill.
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # This service still runs after the drill.
     mark.unlink()
     for number in (signal.SIGINT, signal.SIGKILL):
         running = begun(place, *commands)
@@ -85,7 +85,7 @@ def test_a_fault_is_undone_although_the_owner_of_the_store_moves_its_record(tmp_
     running.send_signal(signal.SIGINT)
     running.wait(60)
     assert not mark.exists()
-    # Moved back, the record undoes nothing again.
+    # The restored record must not undo the fault again.
     drills.with_name("hidden").rename(drills)
     assert journal.read_all(default_root())[0] == ()
 

@@ -49,7 +49,7 @@ def with_cib(name: str, directory: Path) -> Path:
 def with_start(setup: Setup, directory: Path) -> Setup:
     """Return the setup with its simulated start and the death of each node, without the many other failures."""
     if setup.cib is not None:
-        # A check of a configuration that the policy engine refuses does without simulations.
+        # If the policy engine refuses a configuration, the check skips the simulations.
         with suppress(BadInputError):
             engine = PolicyEngine(setup, directory)
             steady, nodes = started(setup, engine), setup.cib.members_of_corosync

@@ -115,7 +115,7 @@ def parameters(*words: str) -> list[str]:
 def fencing_agents() -> dict[str, str]:
     found = {}
     for path in sorted(Path("/usr/sbin").glob("fence_*")):
-        # The marks are dropped, as required parameters have older names as well or are set by Pacemaker.
+        # Omit the marks of required parameters: some have older names, and Pacemaker sets others.
         words = " ".join(sorted(_parameters(_said(str(path), "-o", "metadata")))).translate(_NO_MARKS)
         if words:
             found[path.name] = words

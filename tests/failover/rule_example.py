@@ -80,7 +80,7 @@ class _Pair:
                 self._crm.pop(one, None)
                 self._corosync.pop(one, None)
         else:
-            # Settings have no name of their own.
+            # A setting has no name, so its first word identifies it.
             self._crm[rest if "=" in name else name] = f"{word} {rest}"
 
     def texts(self) -> dict[str, str]:

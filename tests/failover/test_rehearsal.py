@@ -62,7 +62,7 @@ ENDINGS: dict[str, tuple[str, tuple[RoomPart, ...], str, tuple[str, ...]]] = {
     "a service that fails beside a dead BMC": (PAIR, (BMC, RESTART), "restart", ()),
     "a service that does not stop": (PAIR, (STOP,), "take-over", ("mds-a",)),
     "a service that does not stop beside a dead BMC": (PAIR, (BMC, STOP), "outage", ()),
-    # A node that cannot be confirmed off is not taken over from.
+    # Services stay on a node whose power-off cannot be confirmed.
     "a node without power": (PAIR, (RoomPart("supply", "mds-a"),), "outage", ()),
     "a node without its management network": (PAIR, (MANAGEMENT, NODE_A), "outage", ()),
     "a node without its BMC": (PAIR, (BMC, NODE_A), "outage", ()),
@@ -127,9 +127,9 @@ def test_no_pair_of_failures_causes_split_brain_in_a_good_plan(tmp_path: Path) -
     assert len(result.doubles) > 100
     for scene in (*result.singles, *result.doubles):
         assert not scene.split_brain
-        # A node that is dead or not heard from is taken over only after fencing.
+        # Services of a dead or silent node move only after its fencing.
         room = Room(TIANHE, WIRING, frozenset(scene.failures))
-        # A node whose interface to the clients failed has handed over before.
+        # A node whose client interface failed has already handed over its services.
         moved = RoomPart("card", "mds-a", "service") in scene.failures
         gone = not room.alive(TIANHE.nodes[0]) or len(room.islands(TIANHE.nodes)) > 1
         assert not (gone and scene.places["mdt0"] == "mds-b") or "mds-a" in scene.fenced or moved

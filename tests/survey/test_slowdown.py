@@ -76,7 +76,7 @@ def of_processes(delay: float, facts: Mapping[str, Any]) -> list[Answer]:
 
 def test_more_processes_are_not_advised_only_because_they_get_more_processor_time() -> None:
     assert {one.grade for one in of_processes(1.0, QUIET)} == {"sure"}
-    # Beside other programs, ranks rarely run at the same time, so equal rates do not show that contention is absent.
+    # On a busy machine, ranks rarely run at the same time, so equal rates do not rule out contention.
     assert {one.grade for one in of_processes(1.0, BUSY)} == {"undecided"}
 
 

@@ -82,7 +82,7 @@ def test_verdicts_that_fit_are_measured_and_the_others_are_named_with_their_budg
     assert plan.needed_s(WANTED_BLOCKS) <= 4 * 0.1 * WANTED_BLOCKS + 1e-9
     verdicts = planned(study)
     budgets = budgets_of(verdicts, visits_s, prepared_s=20.0)
-    # A verdict that was left out needs more than the budget of this run, which includes 20 s of preparation.
+    # A question that was left out needs more than the budget of this run, which includes 20 s of preparation.
     left = [budget_s for index, budget_s in enumerate(budgets) if index not in plan.planned]
     assert min(left) > (20.0 + 4 * 0.1 * WANTED_BLOCKS) / MEASURE_SHARE
     assert budgets_of(verdicts, visits_s)[-1] > len(cells) * 0.1 * WANTED_BLOCKS

@@ -31,7 +31,7 @@ Counters = dict[str, dict[str, float]]
             {"b": {"x": 3.0}},
             ["a: its counters were cleared"],
         ),
-        # The start time shows that counters were cleared which have grown beyond their old value since.
+        # A new start time reveals that counters were cleared, even if they exceed their old values again.
         (
             {"a": {"x": 5.0, "since_unix_s": 1.0}},
             {"a": {"x": 9.0, "since_unix_s": 2.0}},

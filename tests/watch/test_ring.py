@@ -191,7 +191,7 @@ def test_damaged_lines_are_left_out_and_reported(tmp_path: Path, damage: bytes) 
 
 def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
     first = Ring(tmp_path)
-    fcntl.flock(os.open(tmp_path, os.O_RDONLY), fcntl.LOCK_EX)  # as every user who can read the directory
+    fcntl.flock(os.open(tmp_path, os.O_RDONLY), fcntl.LOCK_EX)  # as any user can who may read the directory
     first.hold()
     assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
     with pytest.raises(BadInputError, match="another watch uses this store"):

@@ -35,7 +35,7 @@ def test_the_default_of_a_directory() -> None:
         ("strall", Placement("automatic", (2, 1, 3, 0), 4, "fnv_1a_64", inherited=True)),
         ("defrr", Placement("automatic", (3,), 1, inherited=True)),
         ("defd", Placement("automatic", (1,), 4, inherited=True)),
-        # The root spreads the directories of the upper levels, and these spread theirs.
+        # The root directory spreads its subdirectories over targets, and these spread theirs.
         ("plain", Placement("automatic", (3,), 1, inherited=True)),
         ("rem1", Placement("inherit", (1,), 1, inherited=True)),
     ],

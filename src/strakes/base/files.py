@@ -115,7 +115,7 @@ def make_new_directory(path: Path) -> int:
             # The owner of the parent directory can replace the new directory, also by an older directory of this user.
             if os.fstat(made).st_mode & 0o1777 == _NEW_MODE and owner_of(made) in (0, os.geteuid()):
                 os.chmod(f"/proc/self/fd/{made}", 0o700)
-            else:  # Some file systems store no modes, so check the parent directory instead.
+            else:  # Some file systems store no modes, so require a safe parent directory instead.
                 try:
                     _require_guarded(parent, (0, os.geteuid()))
                 except PlantedFileError as error:

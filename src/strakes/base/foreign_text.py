@@ -22,8 +22,8 @@ _LOGIN = re.compile(
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
-# A shell word: quoted and plain pieces. It ends before a quotation mark that a space or punctuation follows, because
-# that mark ends a text around the word. shlex.quote() writes an apostrophe in quotes as '"'"'.
+# A shell word: quoted and plain pieces. A quotation mark before a space or punctuation is not part of the word, because
+# it ends a surrounding quoted text. shlex.quote() writes an apostrophe in quotes as '"'"'.
 _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
     (?:"'"'[^']*'|\$?'(?![\s,:;)\]}])[^']*'|"(?![\s,:;)\]}])(?:[^"\\]|\\.)*"|\\.|[^\s'"\\]|['"](?=\w))*"""
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(

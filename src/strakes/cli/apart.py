@@ -29,7 +29,7 @@ _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # Seconds that a child may take to exit after its work: while it waits in the kernel, and while it computes.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
-_GIVE_UP_AFTER_S = 20.0  # An interrupted command must end within 30 s.
+_GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt until the child is given up. The command must end within 30 s.
 
 # A thread with at most this many context switches per second counts as hanging. Lustre's retries cause one a second.
 _MOST_WAITS_PER_S = 2

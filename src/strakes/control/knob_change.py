@@ -193,7 +193,7 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
         if knob.root and not any(place.host for place in places) and os.geteuid() != 0:
             raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the command as root.")
         plan.append((knob, wanted, places))
-    return sorted(plan, key=lambda each: not each[0].moves)  # Change settings that affect other settings first.
+    return sorted(plan, key=lambda each: not each[0].moves)  # First change settings that affect other settings.
 
 
 def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, target: Target) -> tuple[str, ...]:

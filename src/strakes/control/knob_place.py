@@ -77,7 +77,7 @@ _INVALID = re.compile("EINVAL|Invalid argument|out of range|error parsing value|
 
 def inode_above(file: str) -> int:
     """Return the inode number of the directory of a file in /sys, or 0 if there is none."""
-    directory = os.path.dirname(file).removesuffix("/iosched")  # The kernel makes iosched again for each scheduler.
+    directory = os.path.dirname(file).removesuffix("/iosched")  # The kernel recreates iosched for each scheduler.
     return os.stat(directory).st_ino if file.startswith("/sys/") and os.path.isdir(directory) else 0
 
 

@@ -105,7 +105,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
         if token not in ("{", "}", ";"):
             words.append(token.strip('"'))
             continue
-        # Skip any text before "resource", because drbdadm refuses such text.
+        # Skip any text before "resource": drbdadm reports it.
         name, *rest = words[words.index("resource") if token == "{" and "resource" in words else 0 :] or [""]
         if token == ";" and words:
             yield where, (name, " ".join(rest))

@@ -130,7 +130,7 @@ class FileSystem:
     clients: int = 0
     lnet: str = ""
     lnet_network: str = ""
-    recovery_soft_s: float = 0.0  # limit of Lustre's recovery; 0: calculated from the number of clients
+    recovery_soft_s: float = 0.0  # soft limit of Lustre's recovery in seconds; 0: calculated from the number of clients
     recovery_hard_s: float = 0.0
     watch: tuple[str, ...] = ()  # services prefer the node that reaches more of these addresses
     mgs: tuple[str, ...] = ()

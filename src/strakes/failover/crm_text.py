@@ -17,7 +17,7 @@ from strakes.failover.known_options import options_of
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-_SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # a line of a script or of a terminal
+_SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # A line of a script or of a terminal.
 _MOST_OTHERS = 5  # Maximum number of unknown statements in a message. A file with twice the number is of another kind.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 _MOST_LINE = 65536  # Maximum length of a statement in characters.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 # Pacemaker's units of time in seconds.
 _FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
-_ISO_S = {"W": 604800.0, "D": 86400.0, "H": 3600.0, "M": 60.0, "S": 1.0}  # Seconds of the units in ISO 8601.
+_ISO_S = {"W": 604800.0, "D": 86400.0, "H": 3600.0, "M": 60.0, "S": 1.0}  # Units of time in ISO 8601, in seconds.
 _MOST_S = 1e12  # Maximum time in seconds, so that sums are finite.
 TRUE = ("true", "yes", "on", "1", "y")
 

@@ -19,7 +19,7 @@ _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 
 _SIMILAR = 0.75  # Minimum similarity (0 to 1) of a misspelt name. 0.9 misses half of the names with two wrong letters.
 DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
 _ASK_S = 5.0  # Time limit in seconds for crm_resource.
-# Name of an agent. It must not be a path, because crm_resource would run that program.
+# Pattern of an agent's name, which must not be a path, because crm_resource would run that program.
 _AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out of an operation.
+DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out of an operation in seconds.
 # Monitoring agent -> default name of the node attribute that it sets: for agents that watch networks, then for all.
 NETWORK_WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd"}
 WATCHERS = {**NETWORK_WATCHERS, "healthLUSTRE": "lustred", "diskd": "diskd"}

@@ -22,9 +22,9 @@ from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed, with_nodes_online
 from strakes.targets.command import CommandTimeout, run
 
-TRANSITIONS = 4  # Maximum number of Pacemaker transitions after an event. Half or double changes no test result.
+TRANSITIONS = 4  # Maximum number of Pacemaker transitions after an event. Half or double the number changes no test.
 _MOST_S = 20.0  # Time limit of one simulation in seconds.
-_ANY_INTERVAL_MS = 60_000  # Interval of a failed monitor. Pacemaker ignores the value.
+_ANY_INTERVAL_MS = 60_000  # Interval of a failed monitor in milliseconds, which Pacemaker ignores.
 _DRBD_SCORE = "drbd-promotion-score-"  # Prefix of a node attribute of drbd-attr: DRBD may become primary there.
 Watched = frozenset[tuple[str, str, int]]
 _Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs.
@@ -278,7 +278,7 @@ class FailureEngine:
         states = {one.get("uname"): one.get("crmd") for one in self._cib.root.iterfind("./status/node_state")}
         up = all(states.get(name) not in (None, "", "0", "offline") for name in self._cib.members_of_corosync)
         if present is not None and (known > fresh or (up and known == fresh)):
-            # Some services start only with the transient node attributes in the CIB's status, so start from there.
+            # Some services start only with the transient node attributes in the CIB's status, so use this status.
             started = present
         root = self._prepared(started.file, Event(watched=watched), {})
         state = self._with_services(self._engine.settled(self._engine.written(root), []))

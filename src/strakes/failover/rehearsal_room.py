@@ -62,7 +62,7 @@ def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ..
     devices = {device.id: device for device in useful}
     cuts = {name: _cut(cluster, device, node) for name, device in devices.items()}
     if fencing.watchdog_fences(setup):
-        cuts |= {"watchdog": Cut("watchdog", "surely", node)}  # Fencing levels name the watchdog by this word.
+        cuts |= {"watchdog": Cut("watchdog", "surely", node)}  # Fencing levels use the name "watchdog".
     levels = setup.pacemaker.levels_of(node) or [(name,) for name in cuts]
     yield from (tuple(cuts[name] for name in level) for level in levels if set(level) <= cuts.keys())
 
@@ -348,10 +348,10 @@ class World:
     state: Snapshot
     off: frozenset[str] = frozenset()
     stale: frozenset[tuple[str, str]] = frozenset()
-    stuck: bool = False  # Services stay where they are until a person acts.
-    apart: bool = False  # Some live nodes cannot reach each other.
-    frozen: bool = False  # Writes hang: DRBD has suspended them, or locks are not granted.
-    paused: bool = False  # Writes wait until DRBD's fence-peer handler times out.
+    stuck: bool = False  # True if services stay where they are until a person acts.
+    apart: bool = False  # True if some live nodes cannot reach each other.
+    frozen: bool = False  # True if writes hang, because DRBD has suspended them or locks are not granted.
+    paused: bool = False  # True if writes wait until DRBD's fence-peer handler times out.
     quorum: bool = True
 
     @property

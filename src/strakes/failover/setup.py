@@ -75,7 +75,7 @@ _SOURCES = ("pacemaker/", COROSYNC, "etc/drbd", "etc/ha.d/haresources", "etc/boo
 # Further files to recognise by their content. The last one is in reports of the tool sos.
 _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
-# Maximum numbers of files and of nodes. Each node has the files that all nodes have in common, about 100 bytes each.
+# Maximum numbers of files and of nodes. Each node takes about 100 bytes for each file that all nodes have in common.
 _MOST_PATHS, _MOST_NODES = 20_000, 100
 _MOST_DIGITS = 100  # Maximum number of digits of a number. Converting a long one takes quadratic time.
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")

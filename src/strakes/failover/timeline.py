@@ -68,7 +68,7 @@ class Outage:
     client: str
     operations: int
     errors: int
-    usual_s: float  # median duration of an operation
+    usual_s: float  # median duration of an operation in seconds
     stall_s: float
     stall_began_s: float
     back_after_s: float | None  # seconds from the fault to the end of the longest wait
@@ -104,7 +104,7 @@ class Timeline:
 class _Wait(NamedTuple):
     began_s: float
     ended_s: float
-    asking_s: float  # time with a pending request
+    asking_s: float  # seconds during which a request was pending
     failures: int
     answered: bool  # False if the recording ended during the wait
 

@@ -41,7 +41,7 @@ _MOST_RESULTS = 1000
 _MOST_SHOWN = 10  # Maximum number of unreadable results that a message lists. Doubling it doubles the message.
 
 
-# Formats of tables: name, pattern and reader. A table begins where its pattern matches, and ends before running text.
+# Formats of tables: name, pattern and reader. A table begins where its pattern matches, and ends before ordinary text.
 TABLES = (
     (
         "IO500 ini",

@@ -26,7 +26,7 @@ Phase = WholePhase | MixedPhase
 # Phases that have no stop rule, because they end when their work is done.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
-# Key of the placement of ranks and buffers -> default value, which the canonical form omits.
+# Key for placing ranks and buffers -> its default value, which canonical plans omit.
 PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
 
 

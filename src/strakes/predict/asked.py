@@ -15,7 +15,7 @@ from strakes.predict.levels import MeasuredLevel, Part, Scale
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
-# Maximum requested size, as a multiple of the measured size. Forecasts were tested up to 150 times the measured size.
+# Maximum size of a system to forecast, as a multiple of the measured size. Forecasts were tested up to 150 times.
 _FURTHEST = 1000
 _MOST_CAPACITY = 1e18  # Maximum accepted capacity of a component, in operations or bytes per second.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {

@@ -33,7 +33,7 @@ _DASHES: Mapping[str, str | tuple[int, tuple[int, ...]]] = {
     "longdashdot": (0, (8, 3, 2, 3)),
 }
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "triangle-down": "v"}
-# Limits for horizontal names of categories: number of names, and number of characters in all names.
+# Category names are horizontal up to this number of names, and up to this number of characters in total.
 _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 FEWEST_LEVELS = 4
 # Number of bootstrap samples. Each end of a 90% interval has an error of 9% of a standard deviation.
 RESAMPLES = 500
-# Maximum relative residual for an extrapolation. In 30 simulated systems, 80% of the intervals extrapolated from at
-# most 32 to 64 clients contain the true rate. With double this value, only 57% do.
+# Maximum relative residual for an extrapolation. In 30 simulated systems, 80% of the intervals at 64 clients (fitted up
+# to 32) contain the true rate. With double this value, only 57% do.
 _DESCRIBES = 0.05
 
 

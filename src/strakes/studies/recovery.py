@@ -21,7 +21,7 @@ from strakes.studies.study import Cells, Context, Study
 
 # Number of clients -> priority (1: measured first). A client is a libcephfs session with 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Numbers of files created just before the fault, and of their creators. Replaying them at least doubled recovery times.
+# Numbers of files and of clients that create them just before the fault. Their replay at least doubled recovery times.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000

@@ -41,7 +41,7 @@ from strakes.targets.workspace import Workspace
 # Length of a pilot phase as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of pilot trials. The fastest counts, because the first in a new directory is often slow. Time is proportional.
+# Number of pilot trials. The fastest counts: the first in a new directory is often slow. Doubling it doubles the time.
 _PILOTS = 2
 # Number of trials whose median gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3

@@ -61,7 +61,7 @@ class LevelDetector:
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
                 ended += self._ended("confirmed", self._time(change.begin))
-                # A lasting improvement has become the usual level. If it ends, report a new change to the worse.
+                # A lasting improvement has become the usual level. If it ends, report a new change for the worse.
                 if (known.size < 0) != self._worse_up or change.begin - known.begin < REACH:
                     self._confirmed = None
                     return ended

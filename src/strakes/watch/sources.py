@@ -24,7 +24,7 @@ from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Counter
 
 _JOBS = ".job_stats"
 # Read the waiting times of clients only in every fourth reading if counters already show the server of each target.
-# Every second reading would double the processor time.
+# Twice as many readings would double the processor time.
 _WAITS_EACH = 4
 _FULL_EACH_S = 120.0
 # Readings may use 0.7 % of a processor, averaged over 4 readings. If they use more, their interval grows from 30 s up

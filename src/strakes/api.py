@@ -38,7 +38,7 @@ class Table(tuple[Row, ...]):
         try:
             import pandas
         except ModuleNotFoundError as error:
-            remedy = "Install it: pip install pandas; to_dicts() needs nothing."
+            remedy = "Install it: pip install pandas. Or call to_dicts(), which needs no package."
             raise EnvironmentLacksError("data frames need pandas", why=str(error), remedy=remedy) from error
         return pandas.DataFrame(self.to_dicts())
 

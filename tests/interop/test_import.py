@@ -374,7 +374,7 @@ def test_a_result_without_any_figure_is_refused(tmp_path: Path, capsys: pytest.C
     path = tmp_path / "nothing.csv"
     path.write_text("access,bw(MiB/s),IOPS\nwrite,nan,nan\n")
     assert strakes(["import", str(path)]) == 2
-    assert "contains no figure" in capsys.readouterr().err
+    assert "contains no result" in capsys.readouterr().err
 
 
 @given(

@@ -68,7 +68,7 @@ def test_the_last_lines_have_one_command_that_measures_next() -> None:
     portrait = example_portrait()
     text = render_summary(portrait, width=100, colour=False)
     assert text.count("Next ") == 1 and "Repeat  " not in text
-    assert "--budget 36m\n        to decide about 1 of 1 open questions, preferably while no" in text
+    assert "--budget 36m\n        to answer about 1 of 1 open questions, preferably while no" in text
     (*_, files) = portrait.answers
     noisy = replace(files.against, low=0.1, high=9.0)
     scattered = replace(portrait, answers=(replace(files, against=noisy, others=(noisy,)),))

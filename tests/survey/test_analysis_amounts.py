@@ -142,4 +142,4 @@ def test_mounts_and_ranks_without_a_mount_are_counted_as_clients(
 ) -> None:
     text = scope_of(cells, sorted({one.plan.ranks for one in cells}), {"host": "n1", "engine": {"nodes": nodes}})
     assert text.startswith(begin)
-    assert "data: one client measured, since data goes through the mount" in text or not begin.startswith("metadata")
+    assert "data: one client measured (data goes through the mount)" in text or not begin.startswith("metadata")

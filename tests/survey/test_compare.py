@@ -159,7 +159,7 @@ def test_sets_of_surveys_with_different_amounts_are_compared(make_run: MakeRun) 
 
 
 def test_a_run_without_figures_is_named(make_run: MakeRun) -> None:
-    with pytest.raises(BadInputError, match="no figures"):
+    with pytest.raises(BadInputError, match="no results"):
         compare_runs([make_run([cell_of(plan_of())])], [make_run([])], margin=0.05, confidence=0.9)
 
 

@@ -225,7 +225,7 @@ def test_another_store_and_a_foreign_prefix_are_left_alone(store: Store, workspa
         assert len(remove(workspace)) == 1
     for text in ("nonsense", "[" * 60000):
         note.write_text(text)
-        assert [left.why for left in remove(workspace)] == ["the note about its objects cannot be read"]
+        assert [left.why for left in remove(workspace)] == ["the file that lists its S3 objects cannot be read"]
     assert len(store.keys) == 12
 
 

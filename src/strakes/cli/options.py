@@ -272,7 +272,7 @@ class Output:
         try:
             write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # file names need not be UTF-8
         except OSError as error:
-            remedy = "Name another file. A measurement is not lost; write its report again: strakes report latest"
+            remedy = "Give another file. No measurement is lost. To write the report again: strakes report latest"
             where, why = str(self.path), error.strerror or str(error)
             raise EnvironmentLacksError("the result cannot be written", where=where, why=why, remedy=remedy) from error
 

@@ -117,7 +117,7 @@ class MountTargets(Undo):
             raise MeasurementError(
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
-                why="a server without an answer may have mounted these targets; a second mount would destroy them",
+                why="a server that does not answer may have mounted these targets; a second mount would destroy them",
                 remedy="When the server answers again, run: strakes failover undo. If you are sure that the server is "
                 f"off, run: {'; '.join(self.mounts)}",
             )

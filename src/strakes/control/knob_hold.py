@@ -69,7 +69,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             f"{place.knob} was not changed, because the original value cannot be recorded",
             where=str(path.parent),
             why=os.strerror(error.errno) if error.errno else str(error),
-            remedy="Make it writable, free some space there, or set STRAKES_RUN to another directory.",
+            remedy=f"Make {path.parent} writable, free some space there, or set STRAKES_RUN to another directory.",
         ) from error
 
 

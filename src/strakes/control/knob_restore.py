@@ -163,7 +163,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
             done.append(_keep(journal, entry, ask))
             continue
         try:
-            why = "a later change of this setting must be put back first" if key in newer else ""
+            why = "a later change of this setting must be undone first" if key in newer else ""
             if not (why := why or _hindrance(entry, root, silent)):
                 restored = _put_back(journal, state, entry, own.before, ask)
                 if restored.done and own.before != (before := begun.get(own.number, own.before)):

@@ -462,7 +462,7 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
     """Return the effects of every single failure, and with ``doubles`` of every pair. Raises BadInputError."""
     if setup.cib is None:
         remedy = "Give the cluster's CIB (cibadmin --query > pacemaker/cib.xml), or the crm or pcs commands."
-        raise BadInputError("no Pacemaker configuration", where=setup.where, remedy=remedy)
+        raise BadInputError("there is no Pacemaker configuration", where=setup.where, remedy=remedy)
     if not model_of(setup).services:
         return Rehearsal(setup.where, (), (), nothing=_NOTHING)
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:

@@ -132,8 +132,8 @@ def _read_results(path: Path) -> ResultFile:
         if not name:
             raise _unknown(path, content[:_BEGINNING_BYTES].decode(errors="replace"))
         remedy = next((remedy for _, _, remedy in parts if remedy), "")
-        why = ResultFile((), unread).left_out() or "nothing was measured, or every figure is 0 or nan"
-        raise BadInputError(f"the {name} output contains no figure", where=str(path), why=why, remedy=remedy)
+        why = ResultFile((), unread).left_out() or "nothing was measured, or every value is 0 or nan"
+        raise BadInputError(f"the {name} output contains no result", where=str(path), why=why, remedy=remedy)
     return ResultFile(tests, unread)
 
 

@@ -75,8 +75,8 @@ def all_directories() -> tuple[Path, ...]:
 def refuse_long_path(directory: Path) -> None:
     """Raise BadInputError if the path of a lab's directory is too long for Unix sockets in it."""
     if len(os.fsencode(directory)) > _SOCKET_DIRECTORY_BYTES:
-        why = f"Unix sockets in it allow {_SOCKET_DIRECTORY_BYTES} bytes"
-        what = "the name of the lab's directory is too long"
+        why = f"Unix sockets in it limit its path to {_SOCKET_DIRECTORY_BYTES} bytes"
+        what = "the path of the lab's directory is too long"
         raise BadInputError(what, where=str(directory), why=why, remedy=ELSEWHERE)
 
 

@@ -36,7 +36,7 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
     for run in runs:
         if run.manifest.get("kind") == "tune":
             remedy = "Give runs of strakes study, strakes survey or strakes run."
-            raise BadInputError("a run of strakes tune has no figures for a forecast", where=run.id, remedy=remedy)
+            raise BadInputError("a run of strakes tune cannot be used for a forecast", where=run.id, remedy=remedy)
         with told_as_damage(run):
             measures = {cell.measure_id(each.suffix): (cell, each) for cell in run.cells for each in cell.measures}
             results = results_of(run)

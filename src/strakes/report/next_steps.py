@@ -43,7 +43,7 @@ def next_step(portrait: Portrait) -> tuple[str, str]:
     if fitting := [factor for factor in times if factor <= MOST_TIMES]:
         budgets_s.append(max(fitting) * budget_s)
         count = max(1, round(POWER * len(fitting)))
-        shown.append(gettext("to decide about {count} of {open} open questions", count=count, open=len(times)))
+        shown.append(gettext("to answer about {count} of {open} open questions", count=count, open=len(times)))
     if any("short-phases" in cell.warnings for _, cell in headlines_of(portrait)):
         burst = any(warning.code == "burst" for warning in portrait.warnings)
         phase_s = _PHASE_AFTER_BURST_S if burst else _PHASE_S

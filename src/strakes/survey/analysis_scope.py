@@ -31,7 +31,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     )
     if len(sessions) < len(cells):
         metadata = gettext("metadata: {clients}", clients=inside)
-        return f"{metadata}; {gettext('data: {clients} measured, since data goes through the mount', clients=mounts)}"
+        return f"{metadata}; {gettext('data: {clients} measured (data goes through the mount)', clients=mounts)}"
     return inside
 
 

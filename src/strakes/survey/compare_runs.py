@@ -113,8 +113,8 @@ def _matches(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[_Pairs], 
         raise BadInputError("a run is given twice", where=twice, remedy="Give each run once. See strakes runs.")
     if empty := next((run for run in every if not run.cells), None):
         empty.require_whole()
-        why = "the run is still in progress, or was interrupted before the first figure"
-        raise BadInputError("this run has no figures", where=empty.id, why=why, remedy=_LISTED)
+        why = "the run is still in progress, or was interrupted before its first result"
+        raise BadInputError("this run has no results", where=empty.id, why=why, remedy=_LISTED)
     imported = [cell.imported for run in every for cell in run.cells[:1]]
     if any(imported) and not all(imported):
         remedy = "Compare imported runs with each other. strakes report RUN shows the figures of a run."

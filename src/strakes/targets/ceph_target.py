@@ -281,7 +281,7 @@ class CephTarget(Target):
         if len(ranks) == 1:
             limits.append(Limit("spread directories", "there is only one metadata rank"))
         if len(observed) < len(stores):
-            why = f"some of {len(stores)} are on other machines, and queries would take longer than the measurement"
+            why = f"some of the {len(stores)} are on other machines, and queries would outlast the measurement"
             limits.append(Limit("read counters of object stores", why))
         return tuple(limits)
 

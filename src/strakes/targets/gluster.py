@@ -107,7 +107,7 @@ class GlusterTarget(RemoteTarget):
             raise EnvironmentLacksError(
                 "the profile of the GlusterFS volume cannot be read",
                 why="only servers report profiles, and this machine is not a server of the volume",
-                remedy="give --servers to reach the servers",
+                remedy="Give --servers to reach the servers of the volume.",
             )
         return gluster(words, *self._own_daemon).ask(self.run)
 

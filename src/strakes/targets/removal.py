@@ -40,7 +40,7 @@ _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
-_KEPT = "it is listed again after its removal: its server keeps it, or a process makes it"
+_KEPT = "the server still lists it after its removal, or a process made it again"
 UNANSWERED = "the file system does not answer"
 # Seconds without any processor time after which the child process counts as blocked by a server.
 _STUCK_S = 20.0
@@ -395,7 +395,7 @@ def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]
             where = f"s3://{note['bucket']}/{note['prefix']}"
             why = _other_store(note, workspace_name) or _remove_below(note["prefix"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            why = "the note about its objects cannot be read"
+            why = "the file that lists its S3 objects cannot be read"
         except (OSError, StrakesError) as error:
             why = str(error)
         if why:

@@ -321,7 +321,7 @@ def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:
     made, ours = os.fstat(directory), os.fstat(marker)
     if made.st_uid != ours.st_uid or made.st_mode & ~ours.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         what, remedy = "another directory took the place of the new one", "Measure in a directory of a trusted owner."
-        raise BadInputError(what, where=str(path), why=f"it is one of user {made.st_uid}", remedy=remedy)
+        raise BadInputError(what, where=str(path), why=f"it belongs to user {made.st_uid}", remedy=remedy)
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:

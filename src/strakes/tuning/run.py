@@ -122,7 +122,7 @@ class _Session:
             names = {named(factor.name) for factor in {*space.factors} ^ {*stored[0].factors}}
             names |= {"the size of trials"} if scale != stored[1] else set()
             raise BadInputError(
-                "the stored search differs from the one that this command and this system give",
+                "the stored search differs from the search that this command would start here",
                 where=f"{self.writer.path} (run {self.writer.id})",
                 why=f"in {', '.join(sorted(names)) or 'the combinations of settings'}",
                 remedy="Start a new search without --resume.",

@@ -56,7 +56,7 @@ class SearchSpace:
         """Return all allowed combinations. Raises BadInputError if the default is not allowed."""
         for constraint in self.constraints:
             if not constraint.holds(self.settings(self.default)):
-                raise BadInputError("a present setting of the application is not supported here", why=constraint.why)
+                raise BadInputError("the application uses a setting that is not supported here", why=constraint.why)
         points = self.only or product(*(factor.levels for factor in self.factors))
         return tuple(point for point in points if self.allows(point))
 

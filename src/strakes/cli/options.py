@@ -106,7 +106,7 @@ def _refuse_lost_files(values: Iterable[object], read: Iterable[Path]) -> None:
     kept = {_identity(each) for each in named if isinstance(each, str | Path) and os.path.isfile(each)}
     store = real_path(default_root()) if any(isinstance(each, Output) for each in named) else Path()
     for path in (each.path for each in named if isinstance(each, Output) and each.path is not None):
-        earlier = not path.exists() or path.suffix in (".json", ".html")  # or a result that may be overwritten
+        earlier = not path.exists() or path.suffix in (".json", ".html")  # new, or a result of an earlier command
         places = [store / "runs", store / "knobs", store / "drills", *(() if earlier else map(real_path, read))]
         inside = any(real_path(path).is_relative_to(place) for place in places)
         if inside or _identity(path) in kept:

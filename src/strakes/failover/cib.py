@@ -70,7 +70,7 @@ class Cib:
         if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
             root.set("validate-with", _OLD_SCHEMA)
         for resource in root.iterfind(".//*[@class='nagios']"):
-            # crm_simulate aborts at the first action of a resource of class nagios.
+            # crm_simulate aborts at the first action of a resource of class nagios, so replace such a resource.
             resource.attrib |= {"class": "ocf", "provider": "heartbeat", "type": "Dummy"}
         for properties in root.iterfind("./configuration/crm_config/cluster_property_set"):
             for pair in properties.findall("./nvpair"):

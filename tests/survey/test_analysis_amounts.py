@@ -55,9 +55,7 @@ def test_stats_answered_from_the_memory_of_this_node_are_flagged(remote: bool, s
 
 def test_the_amounts_of_data_and_of_files_are_stated() -> None:
     assert "48 MiB per process" in amounts_of(measured(TransferSize(), rates(1, 1, 1000.0)))
-    told = amounts_of(measured(MetadataOps(), rates(50_000.0, 50_000.0, 1.0)))
-    assert "files" in told
-    assert "metadata phases worked on" in told
+    assert "metadata phases worked on" in amounts_of(measured(MetadataOps(), rates(50_000.0, 50_000.0, 1.0)))
 
 
 @pytest.mark.parametrize(("data", "short"), [(100_000.0, True), (200.0, True), (50.0, False)])

@@ -30,7 +30,7 @@ PART_NAMES: Mapping[Part, str] = {
 # Two measurements are comparable if their requests per operation differ by at most this factor. A cache then serves at
 # most 20% of the requests. Whole runs differ by about 14% without a cache (docs/statistics.md).
 _SAME_WORK = 1.25
-# If fewer ranks reach a rate this many times as high, a cache served them. Contention costs less than that.
+# If the rate of fewer ranks is this many times higher, it was measured in a cache. Contention costs less.
 _TOO_FAST = 20.0
 
 

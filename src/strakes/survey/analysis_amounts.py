@@ -34,17 +34,15 @@ def amounts_of(results: Results) -> str:
     short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
     parts = [gettext("90 % of the phases took {shortest} to {longest}", shortest=short, longest=long)]
     moving = [(sample.bytes, sample.bytes / len(sample.ranks)) for sample in samples if _moves_data(sample)]
-    worked = [
-        (sample.operations, sample.operations / len(sample.ranks)) for sample in samples if sample.kind == "metadata"
-    ]
+    operating = [sample for sample in samples if sample.kind == "metadata"]
+    worked = [(sample.operations, sample.operations / len(sample.ranks)) for sample in operating]
     if moving:
         amount, each = (_span(*map(format_bytes, (min(part), max(part)))) for part in zip(*moving, strict=True))
         parts.append(gettext("data phases moved {amount} ({each} per process)", amount=amount, each=each))
     if worked:
         numbers, each = (_span(f"{min(part):,.0f}", f"{max(part):,.0f}") for part in zip(*worked, strict=True))
-        parts.append(
-            gettext("metadata phases worked on {numbers} files ({each} per process)", numbers=numbers, each=each)
-        )
+        message = "metadata phases worked on {numbers} files ({each} per process)"
+        parts.append(gettext(message, numbers=numbers, each=each))
     return gettext(", ").join(parts)
 
 

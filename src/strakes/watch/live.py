@@ -233,7 +233,7 @@ class LiveWatch:
             long = format_duration(max(0.0, now_s - gap.began_s))
             text = f"{source.name} can be read again; for {long} it could not be read: {before}"
             events.append(_over(gap, now_s, text))
-        self._full = dict([*(self._full | reading.full).items()][:_MOST_FULL])
+        self._full = dict([*{**self._full, **reading.full}.items()][:_MOST_FULL])
         return [*events, *self._watch.add(reading)]
 
     @staticmethod

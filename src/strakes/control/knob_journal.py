@@ -210,7 +210,7 @@ class KnobJournal:
         return next((state for state in open_journals(self.root)[0] if state.path == self.path), None)
 
     def close(self) -> None:
-        """Remove the journal, after all of its changes are undone."""
+        """Remove the journal. Call this after all of its changes are undone."""
         with locked(self.root):
             _remove(self.path)
         self.release()

@@ -75,7 +75,7 @@ class Rule:
     remedy: str
     source: str
     find: Find
-    bad: tuple[str, ...]  # edits of a correct cluster that the rule must report (for tests)
+    bad: tuple[str, ...]  # for tests: mistakes put into a correct cluster, which the rule must report
     good: tuple[str, ...]
 
 

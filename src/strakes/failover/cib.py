@@ -52,7 +52,7 @@ class Cib:
 
     @cached_property
     def properties(self) -> dict[str, str]:
-        """Return Pacemaker 2 name -> value of cluster properties. Newer (Pacemaker 3) names take precedence."""
+        """Return cluster properties by their names in Pacemaker 2. Values under Pacemaker 3 names take precedence."""
         given, names = self._merged("./configuration/crm_config/cluster_property_set"), renamed("properties")
         plain = {name: value for name, value in given.items() if name not in names}
         return plain | {names[name]: value for name, value in given.items() if name in names}

@@ -222,7 +222,7 @@ class Ties:
         return primitive.id in self._reached(first, symmetrical=True)
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Return whether a group or orders delay the start of ``later`` until ``earlier`` has started."""
+        """Return whether a group or an order constraint delays the start of ``later`` until ``earlier`` has started."""
         if earlier.id not in self._after:
             mates = self._groups.get(earlier.group, ())
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()

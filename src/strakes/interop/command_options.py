@@ -62,7 +62,7 @@ def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputErro
 
 @dataclass(frozen=True)
 class Translation:
-    """The plan for a command line. Ranks are assigned round-robin to ``directory`` and ``beside``.
+    """A plan that does what another tool's command does. Ranks alternate between ``directory`` and ``beside``.
 
     ``measured``: phases that the tool would report. ``notes``: how strakes differs from the tool. ``fit``: function
     that reduces the plan to the capacity of the file system. ``budget_s``: duration of one run, if known.

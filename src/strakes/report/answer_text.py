@@ -133,7 +133,7 @@ def legend() -> str:
     """Return the legend of the grades of answers."""
     return gettext(
         "sure: all answers marked sure hold, with 95 % confidence; likely: wrong with at most {share} probability; "
-        "alike: at most {most} apart; -: not decided, the true difference may be none or larger; "
+        "alike: at most {most} apart; -: not decided, settings may be equally fast or differ more; "
         "(in parentheses): may hold for memory only",
         share=percent(LIKELY_ERROR),
         most=percent(max(ALIKE_WITHIN) - 1),

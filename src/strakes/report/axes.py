@@ -160,7 +160,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
     units = _UNITS.get(unit, [(1.0, unit)])
-    least = 0.1 if unit == "B/s" else 1.0  # 0.5 MiB/s reads better than 512 KiB/s.
+    least = 0.1 if unit == "B/s" else 1.0  # Show 0.5 MiB/s, not 512 KiB/s.
     return next((one for one in units if largest >= least * one[0]), units[-1])
 
 

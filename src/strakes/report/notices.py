@@ -19,7 +19,7 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Notice:
-    """Warnings with the same code and remedy. ``said``: (text, affected results) pairs. An empty list means all."""
+    """Warnings with the same code and remedy. ``said``: (text, affected results) pairs. No results: it affects all."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]

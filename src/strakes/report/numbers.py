@@ -62,7 +62,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks on runs that vary widely, and on a different creation rate of the first files, or ""."""
+    """Return remarks, or "": the runs vary widely; the first files were created at another rate than the rest."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):

@@ -2,7 +2,7 @@
 
 A change point is a split that lowers the sum of squares about the segment means by more than a penalty. PELT finds the
 best segmentation of a whole series (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107 (2012) 1590). The penalty is
-a quantile of the Gumbel distribution of the largest reduction in series without a change. It is fitted to simulated
+a quantile of the largest reduction of this sum in series without a change: a Gumbel distribution, fitted to simulated
 autoregressions with bootstrapped residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
 """
 

@@ -155,7 +155,7 @@ def smallest_runs(confidence: float) -> int:
 def symmetric_rank(runs: int, confidence: float) -> int:
     """Return the largest k for which the k-th smallest and k-th largest of ``runs`` values enclose the median.
 
-    They enclose it with probability ``confidence``. Return 0 if even the range of all values does so less often.
+    The probability is at least ``confidence``. Return 0 if even the range of all values has a lower probability.
 
     >>> symmetric_rank(4, 0.9), symmetric_rank(5, 0.9), symmetric_rank(8, 0.9)
     (0, 1, 2)

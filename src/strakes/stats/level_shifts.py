@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHORTEST = 5
 # Autocorrelations of the simulated series. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
-# Number of simulated series, and tail probabilities of the two quantiles to which a power-law tail is fitted.
+# Number of simulated series. A power law is fitted to the upper tail at two quantiles, with these tail probabilities.
 _SIMULATED, _NEAR, _FAR = 4000, 0.05, 0.005
 # Outliers are clipped at this number of standard deviations, beyond which 0.3% of normal noise lies.
 _CLIP = 3.0

@@ -189,7 +189,12 @@ class AccessPatterns(Study):
                 )
             ],
             "contiguous segments of a shared file are read faster than a file per client (published: by 20 %)": [
-                (gettext("rate of a shared file / separate files"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+                (
+                    gettext("rate of a shared file, divided by that of separate files"),
+                    size("SFSA", coarse),
+                    size("MFWA", coarse),
+                    _FASTER,
+                )
             ],
             "with many clients, contiguous segments are faster than strided ones, but slow down as clients are added": [
                 (
@@ -225,7 +230,7 @@ class AccessPatterns(Study):
         return [
             Headline(
                 ngettext(
-                    "{pattern}, {operation}, {count} client (ranks)",
+                    "{pattern}, {operation}, {count} client (rank)",
                     "{pattern}, {operation}, {count} clients (ranks)",
                     int(clients[-1]),
                     pattern=gettext(str(cell.settings["pattern"])),

@@ -12,7 +12,7 @@ from strakes.studies.study import Cells, Context, Study
 
 
 class ImportedResults(Study):
-    """Rates and statements of another tool, without confidence intervals."""
+    """Results that another tool reported, without confidence intervals."""
 
     name = "imported"
     title = "Imported figures"

@@ -35,7 +35,7 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# Reduce the load if 3 of the last 100 operations of a kind were slow. If 1 % are slow, 8 % of windows of 100 have 3.
+# Reduce the load if 3 of the last 100 operations of a kind were slow. With 1 % slow ones, 8 % do by chance.
 WINDOW, TOO_MANY = 100, 3
 # Load levels: share of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)

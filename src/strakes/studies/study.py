@@ -21,7 +21,7 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Write phases of at least this length in seconds may last twice the time, so that faster reads have enough data.
+# Writes of at least this length in seconds may take twice as long, so that faster reads have enough data.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.

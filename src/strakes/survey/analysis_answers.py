@@ -226,7 +226,7 @@ def _until_slowest_rank(cell: Measured) -> Measured:
 
 
 def _balance(sample: Sample) -> float:
-    """Return the slowest rank's work divided by the mean rank's work, or 1 for a phase that did all its work."""
+    """Return the slowest rank's work divided by the mean rank's work. It is 1 if no time limit ended the phase."""
     done = sample.column("operations")
     return min(done) * len(done) / sum(done) if sample.stopped_by == "seconds" and any(done) else 1.0
 

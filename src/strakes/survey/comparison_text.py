@@ -55,7 +55,7 @@ def say_overall(comparison: Comparison) -> str:
     overall = comparison.overall
     cells, verdict = len(comparison.cells), say_verdict(overall)
     if overall.grade == "leaning":
-        verdict = gettext("not decided, {direction}", direction=verdict)
+        verdict = gettext("not decided; {direction}", direction=verdict)
     if overall.ratio is None:
         one, several = "B is {verdict} over {count} cell.", "B is {verdict} over {count} cells."
         return ngettext(one, several, cells, verdict=verdict)

@@ -31,7 +31,7 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # A wait that ended without a reconnection or an eviction ended with a restart of the server.
+            # Without a reconnection or an eviction, the wait ended because the server restarted.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
                 if not wait.or_earlier:
                     self.lost[wait.target].add(wait.began_unix_s)

@@ -53,7 +53,7 @@ class _Outage:
     sure: bool = False
     superseded: bool = False
     evicted: bool = False
-    # True if the server restarted, because a client had to replay requests.
+    # True if the server restarted. The evidence: a client had to replay requests.
     restarted: bool = False
     # True if the outage may have begun before the recording, so that ``up_s`` is uncertain.
     earlier: bool = False

@@ -123,7 +123,7 @@ class Store:
 
     def _find(self, run: str) -> RunSummary:
         runs = self.runs()
-        if os.sep in run or "." in run:  # Ids have no dots, so nobody can put a file in the place of a run.
+        if os.sep in run or ("." in run and os.path.isfile(run)):  # Ids have no dots.
             refuse_other_kind(Path(run), "run", "a run of the store")
         if not runs:
             remedy = "Start a run: strakes survey DIR"

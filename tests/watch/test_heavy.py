@@ -14,9 +14,9 @@ from strakes.watch.watch import Watch
 def test_ten_thousand_jobs_need_no_more_memory_than_few() -> None:
     heavy = HeavyJobs("operations")
     for window in range(10):
-        counts = {f"job{number}": float(window * (1 + (number == 77) * 1e6)) for number in range(10_000)}
+        counts = {f"job{number}": float(window) for number in range(10_000)} | {"j" * 5000: window * 1e6}
         heavy.add("server", 20.0 * window, {"MDT0000": counts})
-    assert len(heavy.top) == 20 and heavy.top[0][0] == "job77"
+    assert len(heavy.top) == 20 and heavy.top[0][0] == "j" * 1000
     assert len(heavy._counted) <= _MOST_JOBS
 
 
@@ -123,10 +123,3 @@ def test_a_source_with_names_of_targets_without_end_is_given_up_alone() -> None:
     assert "names of its targets do not end" in told[-1].text
     (event,) = watch.add(CounterReading("other", 2000.0, full={"lab-OST0000": 0.95}))
     assert event.kind == "saturation"
-
-
-def test_a_long_name_of_a_job_is_cut_off() -> None:
-    heavy = HeavyJobs("operations")
-    for window in range(3):
-        heavy.add("server", 20.0 * window, {"OST0000": {"j" * 1_000_000: 1000.0 * window}})
-    assert [len(name) for name, _ in heavy.top] == [1000]

@@ -19,10 +19,10 @@ _COUNTER = re.compile(r"^(\S++(?: \S++)*?)\s++(\d+) samples \[(\w+)\](?: \d+ \d+
 # A line with a time. Older versions of Lustre print "usecs" instead of "nsecs", and do not print start_time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
 # A Lustre address (NID), in quotes since Lustre 2.14.
-_ADDRESS = re.compile(r"[^\s\[\],\"@]+@[^\s\[\],\"]+")
+_ADDRESS = re.compile(r"(?<![^\s\[\],\"@])[^\s\[\],\"@]++@[^\s\[\],\"]+")
 # Flag in the parameter ``import`` of a target that an administrator has deactivated.
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
-_SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
+_SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[([^\]\n]*)")
 _WORKING_ADDRESS = re.compile(
     r"(?>.*?\bstate: (?:FULL|IDLE)\b).*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL
 )

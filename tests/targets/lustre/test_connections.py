@@ -118,6 +118,10 @@ def test_a_target_that_is_taking_its_clients_back_is_in_trouble_but_not_lost(tmp
 def test_the_servers_in_a_recorded_import_are_read(tmp_path: Path) -> None:
     text, _, history = RECORDED.partition(f"mdc.lus-MDT0001-mdc-{INSTANCE}.state=\n")
     assert service_addresses(text) == ("10.77.0.2@tcp", "10.77.0.1@tcp")
+    # The run time must not grow with the square of the length: both texts would take hours.
+    assert (
+        service_addresses("failover_nids: [" * 500_000) == service_addresses(f"failover_nids: [{'a' * 5_000_000}") == ()
+    )
     assert working_address(text) == "10.77.0.2@tcp"
     assert working_address(re.sub("state: FULL", "state: CONNECTING", text)) == ""
     states = {f"mdc.lus-MDT0001-mdc-{INSTANCE}.state": history}

@@ -78,7 +78,10 @@ def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Li
         yield ()
         title, word = gettext("How to use it"), gettext("grade")
         share = percent(INTERVAL_CONFIDENCE)
-        about = gettext("ratios of total rates, writes with fsync [{confidence} interval]", confidence=share)
+        about = "ratio of total rates [{confidence} interval]"
+        if all(answer.study == "overview" for answer in portrait.answers):  # Its writes end with fsync.
+            about = "ratio of total rates, writes with fsync [{confidence} interval]"
+        about = gettext(about, confidence=share)
         room = width - columns(title) - 4 - _WORD_COLUMNS
         yield ((title, "bold"), (f"  {padded(wrap(about, room, 1)[0], room)}  {word}", "dim"))
         yield from _answers(answers, width)

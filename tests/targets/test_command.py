@@ -14,7 +14,7 @@ import pytest
 
 from conftest import wait_for
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.targets.command import CommandTimeout, Completed, Servers, run
+from strakes.targets.command import CommandTimeout, Completed, Servers, limited_output, run
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
@@ -193,8 +193,8 @@ def test_arguments_pass_unchanged_through_nested_remote_shells(tmp_path: Path) -
         assert (done.status, done.stdout) == (0, word)
 
 
-def test_output_up_to_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.command.MOST_OUTPUT_BYTES", 4096)
+@limited_output(4096)
+def test_output_up_to_the_limit_is_kept() -> None:
     assert len(run(["head", "-c", "4096", "/dev/zero"]).stdout) == 4096
     for command in ("head -c 4097 /dev/zero", "head -c 4097 /dev/zero >&2; exec sleep 60"):
         with pytest.raises(MeasurementError, match="printed too much"):

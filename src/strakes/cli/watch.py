@@ -247,7 +247,7 @@ def replay_command(
     machine: outputs of lctl get_param, each after a line with ### and the Unix time.
     """
     from strakes.watch.clocks import clocks_ahead
-    from strakes.watch.recorded import Contents, is_recording, readings
+    from strakes.watch.recorded import Contents, is_recording, last_versions, readings
     from strakes.watch.replay import Columns, replay
     from strakes.watch.values import line
     from strakes.watch.watch import Watch
@@ -258,12 +258,10 @@ def replay_command(
         if time or value or by:
             what = "--time, --value and --by are for CSV files; a recording has no columns"
             raise BadInputError(what, where=first, remedy="Leave out these options.")
-        watch, contents, versions = Watch(false_alarms_a_month), Contents(), []
+        watch, contents = Watch(false_alarms_a_month), Contents()
         ahead_s = clocks_ahead(readings(files)) if len(files) > 1 else {}
-        for reading in readings(files, ahead_s):
-            contents.add(reading)
-            versions += watch.add(reading)
-        events = list({event.key: event for event in versions}.values())
+        noted = map(contents.add, readings(files, ahead_s))
+        events, left_out = last_versions(event for reading in noted for event in watch.add(reading))
         alarms = counted(sum(event.alarm for event in events), "alarm")
         lacking = contents.lacking()
         document = {"top": watch.top, "lacking": lacking, "clocks_ahead_s": ahead_s}
@@ -271,6 +269,7 @@ def replay_command(
         for name, seconds in ahead_s.items():
             differs = f"{format_duration(abs(seconds))} {'ahead' if seconds > 0 else 'behind'}"
             notes.append(f"the clock of {name} is about {differs}: its times are corrected")
+        notes += [f"later events are left out: {left_out}"] * bool(left_out)
         notes.append(f"{counted(len(files), 'recording')}, {contents.span}: {alarms}")
     else:
         remedy = "For example: strakes watch replay year.csv --time start --value rate --by benchmark"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,16 +74,16 @@ def limit_values(text: str, marks: str, most: int, ends: str) -> None:
         raise ValueError(f"the output has more than {most:,} values, or a value of more than {_LONGEST:,} characters")
 
 
-def whole(text: str) -> int:
-    """Parse a whole number of at most 64 bits. Raises ValueError for any other text."""
+def whole(text: str, most_bits: int = _MOST_BITS) -> int:
+    """Parse a whole number of at most ``most_bits`` bits. Raises ValueError for any other text."""
     number = int(text)
-    if number.bit_length() > _MOST_BITS:
-        raise ValueError(f"a number has more than {_MOST_BITS} bits")
+    if number.bit_length() > most_bits:
+        raise ValueError(f"a number has more than {most_bits} bits")
     return number
 
 
 def _finite(text: str) -> float:
     number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not a finite number")
+    if not abs(number) < 2**_MOST_BITS:
+        raise ValueError(f"{text[:80]} is not a number of at most {_MOST_BITS} bits")
     return number

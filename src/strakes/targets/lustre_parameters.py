@@ -9,7 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from strakes.base.units import format_seconds
-from strakes.targets.answers import not_understood, understood
+from strakes.targets.answers import not_understood, understood, whole
 from strakes.targets.description import Interruption, TargetRecovery
 
 MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
@@ -17,7 +17,7 @@ RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S++(?: \S++)*?)\s++(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
 # A line with a time. Older versions of Lustre print "usecs" instead of "nsecs", and do not print start_time.
-_TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
+_TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d{1,11}\.\d+) secs\.[nu]secs$")
 # A Lustre address (NID), in quotes since Lustre 2.14.
 _ADDRESS = re.compile(r"(?<![^\s\[\],\"@])[^\s\[\],\"@]++@[^\s\[\],\"]+")
 # Flag in the parameter ``import`` of a target that an administrator has deactivated.
@@ -26,7 +26,8 @@ _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[([^\]\n]*)")
 _WORKING_ADDRESS = re.compile(
     r"(?>.*?\bstate: (?:FULL|IDLE)\b).*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL
 )
-_ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
+_ENTRY = re.compile(r"^ - \[ (\d{1,11}), ([A-Z_]+) \]$")
+_SHORT_BITS = 36  # datetime can format times of so many bits in seconds (year 4147). No number of clients is larger.
 
 # Lustre's counter -> common name, for metadata targets. Lustre counts the creation of a file as open and as mknod.
 MD_COUNTERS = {
@@ -122,8 +123,8 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
 
     def numbers(key: str) -> tuple[int | None, int | None]:
         # Lustre prints some numbers of clients as "3/4" (three of four).
-        part, _, whole = told.get(key, "").partition("/")
-        return int(part) if part else None, int(whole) if whole else None
+        part, _, total = told.get(key, "").partition("/")
+        return whole(part, _SHORT_BITS) if part else None, whole(total, _SHORT_BITS) if total else None
 
     status = told["status"].split()[0]
     completed, known = numbers("completed_clients")

@@ -18,7 +18,7 @@ from typing import TypeVar
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.units import counted
 from strakes.targets.answers import NotUnderstoodError, not_understood
-from strakes.targets.command import Command, CommandTimeout, Completed, Runner
+from strakes.targets.command import MOST_OUTPUT_BYTES, Command, CommandTimeout, Completed, Runner, limited_output
 from strakes.targets.target import said
 
 T = TypeVar("T")
@@ -216,14 +216,18 @@ class Answers:
 
 # Maximum number of simultaneous remote shells. With half the number, queries of 64 servers take twice as long.
 _AT_ONCE = 64
+# All answers together may be as large as one output, but each may have this size: counters of 64 targets (measured).
+_LEAST_BYTES = 256 << 10
 
 
 def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | StrakesError]:
     """Query all hosts in parallel. Return host -> its parameters, or the error if it does not answer."""
+    most_bytes = max(MOST_OUTPUT_BYTES // max(len(ways), 1), _LEAST_BYTES)
 
     def ask(run: Runner) -> Params | StrakesError:
         try:
-            return get_param(*names).ask(run)
+            with limited_output(most_bytes):
+                return get_param(*names).ask(run)
         except StrakesError as error:
             return error
 

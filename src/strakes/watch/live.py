@@ -179,17 +179,22 @@ class LiveWatch:
 
     def _close_earlier(self, now_s: float) -> list[WatchEvent]:
         kept_until_s = self._ring.kept_until_s()
-        until_s = min(kept_until_s or 0.0, now_s)  # The clock may have been ahead for a while.
+        # If the clock was ahead, the end of the earlier watch is unknown.
+        ahead_s, until_s = (kept_until_s or 0.0) - now_s, min(kept_until_s or 0.0, now_s)
         events = self._ring.events()
         if kept_until_s is not None:
             self._watch.outages.resume(until_s, [event for event in events if event.kind == "outage"])
         for event in events:
             if event.ended_s is None:
                 text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before the event ended)"
-                self._ring.add_event(replace(event, ended_s=max(until_s, event.told_s), text=text))
-        if kept_until_s is None or now_s - until_s <= _MINUTE_S:
+                ended_s = max(event.began_s, min(now_s, max(until_s, event.told_s)))
+                self._ring.add_event(replace(event, ended_s=ended_s, text=text))
+        if kept_until_s is None or abs(ahead_s) <= _MINUTE_S:
             return []
         text = f"nothing was recorded in the {format_duration(now_s - until_s)} before this watch began"
+        if ahead_s > 0:
+            text = f"the clock was set back by at least {format_duration(ahead_s)} before this watch began: "
+            text += "how long nothing was recorded is unknown"
         return [WatchEvent("gap", "watch", until_s, now_s, text, ended_s=now_s)]
 
     def _broken(self, since: Break, now_s: float) -> list[WatchEvent]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
@@ -29,7 +30,7 @@ SERVER_PARAMETERS = (
 )
 CLIENT_PARAMETERS = ("mdc.*.state", "osc.*.state")
 _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
-_DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,}) ?$")
+_DISK = re.compile(r"^\s*\d+\s+\d+ (\S+) (\d+(?: \d+){10,30}) ?$")
 _PROC = re.compile(_DISK.pattern + r"|cpu\d* ")
 _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:.*?sum:\s+(\d+))?")
 # Lustre quotes names with special characters. In quoted names, unescape only quotes and backslashes.
@@ -45,16 +46,17 @@ _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that contin
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
     """Parse the output of ``lctl get_param``, optionally followed by lines of /proc/diskstats."""
-    disks = {match[1]: match[2] for line in text.splitlines() if (match := _DISK.match(line))}
+    told = Completed(("lctl", "get_param", *_PATTERNS), 0, text, "")
+    disks = {match[1]: match[2] for line in told.stdout.splitlines() if (match := _DISK.match(line))}
     lines, of_proc = list[str](), False
-    for line in text.splitlines():
+    for line in told.stdout.splitlines():
         # The value of a parameter ends at the first line of /proc.
         of_proc = (of_proc or bool(_PROC.match(line))) and not _names_parameter(line)
         if not of_proc and (_names_parameter(line) or _OF_VALUE.match(line)):
             lines.append(line)
     own = "\n".join(lines)
     try:
-        params = read_params(Completed(("lctl", "get_param", *_PATTERNS), 0, own + "\n" if own else "", ""))
+        params = read_params(replace(told, stdout=own + "\n" if own else ""))
     except NotUnderstoodError as error:
         return CounterReading(source, time_s, work=_disk_work(disks), missing=(str(error),))
     return reading_of(source, time_s, params, disks)

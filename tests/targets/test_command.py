@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
 
 from conftest import wait_for
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.targets.command import CommandTimeout, Completed, Servers, limited_output, run
+from strakes.targets.command import OUTPUT_BYTES, CommandTimeout, Completed, Servers, run
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
@@ -193,9 +194,10 @@ def test_arguments_pass_unchanged_through_nested_remote_shells(tmp_path: Path) -
         assert (done.status, done.stdout) == (0, word)
 
 
-@limited_output(4096)
 def test_output_up_to_the_limit_is_kept() -> None:
-    assert len(run(["head", "-c", "4096", "/dev/zero"]).stdout) == 4096
+    limited = copy_context()
+    limited.run(OUTPUT_BYTES.set, 4096)
+    assert len(limited.run(run, ["head", "-c", "4096", "/dev/zero"]).stdout) == 4096
     for command in ("head -c 4097 /dev/zero", "head -c 4097 /dev/zero >&2; exec sleep 60"):
         with pytest.raises(MeasurementError, match="printed too much"):
-            run(["sh", "-c", command], 2.0)
+            limited.run(run, ["sh", "-c", command], 2.0)

@@ -164,7 +164,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
             "lifts what fence-peer sets": one.option("handlers", "unfence-peer")
             or one.option("handlers", "after-resync-target"),
             "is of version 9": yes(one.dialect9),
-            "dopd runs": yes(re.search(r"(?m)^\s*respawn\s.*/dopd\b", setup.texts.get("etc/ha.d/ha.cf", ""))),
+            "dopd runs": yes(re.search(r"(?m)^[ \t]*respawn\s.*/dopd\b", setup.texts.get("etc/ha.d/ha.cf", ""))),
             "disks": sorted(one.disks),
             "startup.become-primary-on": one.option("startup", "become-primary-on"),
         }

@@ -99,7 +99,7 @@ def _leaves_open(setup: Setup, device: Primitive) -> Iterator[str]:
             yield f"does not keep a node away from {one.device}, which {one.id} uses"
     for name, text in setup.texts.items() if device.agent == "fence_mpath" else ():
         if file := re.fullmatch(r"(?:nodes/([^/]+)/)?etc/multipath\.conf", name):
-            keys = set(re.findall(r"(?m)^\s*reservation_key\s+\"?(?:0x)?0*(\w+)", text))
+            keys = set(re.findall(r"(?m)^[ \t]*reservation_key\s+\"?(?:0x)?0*(\w+)", text))
             wanted = power.plug_of(device, file[1]).removeprefix("0x").lstrip("0") if file[1] else ""
             if not keys or (wanted and not keys & {wanted, "file"}):
                 yield f"needs reservation_key {wanted}, but {name} has {', '.join(sorted(keys)) or 'none'}"

@@ -170,7 +170,7 @@ def tickets(setup: Setup) -> Iterator[Thing]:
     files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
     known: dict[str, list[tuple[str, str]]] = {}
     for text in files:
-        pairs = re.findall(r"""(?m)^\s*([\w-]+)\s*=\s*["']?([^"'#\n]*)""", text)
+        pairs = re.findall(r"""(?m)^[ \t]*([\w-]+)\s*=\s*["']?([^"'#\n]*)""", text)
         known |= {value: pairs for key, value in pairs if key == "ticket"}
     groups = [setup.pacemaker.groups.get(one.group, ()) for one in setup.services if one.agent.startswith("booth")]
     own = {one.values.get("ip", "") for group in groups for one in group} - {""}

@@ -125,7 +125,7 @@ def _braces(text: str) -> Iterator[_Row]:
 
 
 def _kernel_line(text: str) -> Iterator[_Row]:
-    for name, value in re.findall(r"(?m)^\s*(?:export )?(\w+)=[\"']?(.*?)[\"']?\s*$", text):
+    for name, value in re.findall(r"(?m)^[ \t]*(?:export )?(\w+)=[\"']?(.*?)[\"']?\s*$", text):
         yield "menu", name, value
         for word in value.split() if name.startswith(("GRUB_CMDLINE_LINUX", "DEFAULT_APPEND")) else ():
             key, _, given = word.partition("=")
@@ -145,10 +145,10 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
             for section, key, value in _READERS[form](text) if re.fullmatch(f"etc/({pattern})", file) else ():
                 cluster = table == "unit" and _CLUSTER_UNIT.match(name)
                 yield Given(name, f"{table} {section}{' of the cluster' if cluster else ''}".strip(), key, value)
-    for module, words in re.findall(r"(?m)^\s*options\s+(\S+)[ \t]+(.*)$", setup.modules):
+    for module, words in re.findall(r"(?m)^[ \t]*options\s+(\S+)[ \t]+(.*)$", setup.modules):
         for key, value in re.findall(r"(\w+)=(\"[^\"]*\"|\S*)", words):
             yield Given("modprobe.d", f"module {module}", key, value.strip('"'))
-    for module, command in re.findall(r"(?m)^\s*install\s+(\S+)[ \t]+(.*)$", setup.modules):
+    for module, command in re.findall(r"(?m)^[ \t]*install\s+(\S+)[ \t]+(.*)$", setup.modules):
         yield Given("modprobe.d", "module", f"install {module}", command)
     for key, value in setup.sysctl.items():
         yield Given("sysctl", "sysctl", re.sub(r"\.(conf|neigh)\.[^.]+\.", r".\1.all.", key), value)

@@ -123,7 +123,7 @@ def option_misspelt(setup: Setup) -> Iterator[str]:
     for settings, name, other in _unknown(setup):
         if other:
             yield f"{settings.where} has {name}, which may mean {other}"
-    for module in re.findall(r"(?m)^\s*options\s+(\S+)", setup.modules):
+    for module in re.findall(r"(?m)^[ \t]*options\s+(\S+)", setup.modules):
         if module not in _MODULES and (other := slip(module, _MODULES)):
             yield f"modprobe.d: options of {module}, which may mean {other}"
 

@@ -217,7 +217,7 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
             sure = line[2] not in ("gfs2", "ocfs2") and (line[2] == "lustre" or owned.takes(line[0], ""))
             yield graded(sure, f"fstab: {line[0]} on {line[1]}")
     for name, text in setup.units.items():
-        given = dict(re.findall(r"(?m)^\s*(What|Where)\s*=\s*(\S+)", text))
+        given = dict(re.findall(r"(?m)^[ \t]*(What|Where)\s*=\s*(\S+)", text))
         starts = bool(given) and (name in enabled or "WantedBy" in text)
         if starts and owned.takes(given.get("What", ""), given.get("Where", "")):
             yield f"systemd: {name} takes {given.get('What', '')} on {given.get('Where', '')}"

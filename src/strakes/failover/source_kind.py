@@ -80,9 +80,9 @@ _OPERATIONS = " ".join([_MONITOR, *(f"op {name} timeout=600s" for name in ("star
 
 def _haresources(text: str, ha_cf: str) -> Iterator[str]:
     ha_cf = re.sub("#.*", "", ha_cf)
-    stonith = re.findall(r"(?m)^\s*stonith(?:_host)?\s+(.*)$", ha_cf)
+    stonith = re.findall(r"(?m)^[ \t]*stonith(?:_host)?\s+(.*)$", ha_cf)
     yield f"property stonith-enabled={'true' if stonith else 'false'}"
-    nodes = " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split()
+    nodes = " ".join(re.findall(r"(?m)^[ \t]*node\s+(.*)$", ha_cf)).split()
     yield from (f"node {name}" for name in nodes)
     for number, words in enumerate(stonith, 1):
         parts = words.split()

@@ -113,12 +113,12 @@ def inside(directory: Path) -> Inside:
     """Return the arguments that libcephfs needs for a directory. Raises BadInputError if it is not on CephFS."""
     mount = mount_of(directory)
     if mount.file_system not in FILE_SYSTEMS or mount.of_another_user:
-        raise BadInputError(
+        what, why = (
             "the backend cephfs needs a directory on a Ceph file system",
-            where=str(directory),
-            why=f"{mount.mount_point} is {mount.file_system}",
-            remedy="Mount the Ceph file system. strakes makes its workspace through a mount.",
+            f"{mount.mount_point} is {mount.file_system}",
         )
+        remedy = "Mount the Ceph file system. strakes makes its workspace through a mount."
+        raise BadInputError(what, where=str(directory), why=why, remedy=remedy)
     return Inside(_path_inside(mount, directory.resolve()), _for_libcephfs(access_of(mount)))
 
 

@@ -24,7 +24,7 @@ from strakes.targets.remote import RemoteTarget, add_up
 
 # Source of a mount: HOSTS:/VOLUME/DIRECTORY. Exclude names with a leading hyphen, which commands take for options.
 _SOURCE = re.compile(r"(?!-)[\w.,:\[\]%-]+:/?(?!-)[\w-]+(/.*)?", re.DOTALL)
-_SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
+_SOCKET = re.compile(r"^[ \t]*option[ \t]+glusterd-sockfile[ \t]+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
 _ID = "./volInfo/volumes/volume/id"
 

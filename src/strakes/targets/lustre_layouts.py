@@ -221,7 +221,7 @@ def _size(size: int) -> str:
 
 
 # A line in the stripe table of ``lfs getdirstripe``: target and object.
-_DIRECTORY_STRIPE = re.compile(r"^\s*(\d+)\t+\s*\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]\s*$")
+_DIRECTORY_STRIPE = re.compile(r"^\s*(\d+)\t\s*\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]\s*$")
 _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 
 

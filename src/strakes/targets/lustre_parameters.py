@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"(?<![^\s\[\],\"@])[^\s\[\],\"@]++@[^\s\[\],\"]+")
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[([^\]\n]*)")
 _WORKING_ADDRESS = re.compile(
-    r"(?>.*?\bstate: (?:FULL|IDLE)\b).*\bcurrent_connection:\s*\"?([^\s\"]+@[^\s\"]+)", re.DOTALL
+    r"(?>.*?\bstate: (?:FULL|IDLE)\b).*\bcurrent_connection:\s*\"?([^\s\"@]{1,64}@[^\s\"]+)", re.DOTALL
 )
 _ENTRY = re.compile(r"^ - \[ (\d{1,11}), ([A-Z_]+) \]$")
 _SHORT_BITS = 36  # datetime can format times of so many bits in seconds (year 4147). No number of clients is larger.
@@ -279,16 +279,8 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
             ended_unix_s = episode[-1].unix_s if episode[-1].state in WORKING_STATES else None
             passed = {change.state for change in episode}
             evicted, replayed = "EVICTED" in passed, "REPLAY" in passed
-            lost.append(
-                Interruption(
-                    target,
-                    episode[0].unix_s,
-                    ended_unix_s,
-                    evicted,
-                    or_earlier=or_earlier,
-                    reconnected=not (evicted or replayed or or_earlier),
-                )
-            )
+            ends, again = (episode[0].unix_s, ended_unix_s), not (evicted or replayed or or_earlier)
+            lost.append(Interruption(target, *ends, evicted, or_earlier=or_earlier, reconnected=again))
     return tuple(lost)
 
 

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.units import counted
-from strakes.targets.answers import NotUnderstoodError, not_understood
-from strakes.targets.command import MOST_OUTPUT_BYTES, Command, CommandTimeout, Completed, Runner, limited_output
+from strakes.targets.answers import MOST_VALUES, NotUnderstoodError, limit_values, not_understood, understood
+from strakes.targets.command import MOST_OUTPUT_BYTES, OUTPUT_BYTES, Command, CommandTimeout, Completed, Runner
 from strakes.targets.target import said
 
 T = TypeVar("T")
@@ -130,6 +130,7 @@ def get_param(*names: str) -> Command[Params]:
     return Command(("lctl", "get_param", *names), read_params)
 
 
+@understood("lctl get_param")
 def read_params(done: Completed) -> Params:
     """Parse the output of ``lctl get_param``. Raises StrakesError if it contains text but no parameter."""
     patterns = [word for word in done.argv[2:] if not word.startswith("-")]
@@ -138,6 +139,7 @@ def read_params(done: Completed) -> Params:
         name, equals, _ = line.partition("=")
         return bool(equals) and any(fnmatchcase(name, pattern) for pattern in patterns)
 
+    limit_values(done.stdout, "\n", MOST_VALUES, ends="\n")
     # Collapse white space, because the run time of the parsers grows with the square of its length.
     lines, errors = _MUCH_SPACE.sub(" ", done.stdout).splitlines(), done.stderr.splitlines()
     missing = [match for line in errors if (match := _MISSING.match(line))]
@@ -222,16 +224,15 @@ _LEAST_BYTES = 256 << 10
 
 def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | StrakesError]:
     """Query all hosts in parallel. Return host -> its parameters, or the error if it does not answer."""
-    most_bytes = max(MOST_OUTPUT_BYTES // max(len(ways), 1), _LEAST_BYTES)
 
     def ask(run: Runner) -> Params | StrakesError:
         try:
-            with limited_output(most_bytes):
-                return get_param(*names).ask(run)
+            return get_param(*names).ask(run)
         except StrakesError as error:
             return error
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    most_bytes = max(MOST_OUTPUT_BYTES // max(len(ways), 1), _LEAST_BYTES)
+    with ThreadPoolExecutor(_AT_ONCE, initializer=OUTPUT_BYTES.set, initargs=(most_bytes,)) as pool:
         return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
 
 

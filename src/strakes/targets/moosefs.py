@@ -32,12 +32,8 @@ def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ..
             limit_values(done.stdout, "|", MOST_VALUES, ends="|\n")
         rows = tuple(tuple(line.split("|")) for line in done.stdout.splitlines() if "|" in line)
         if done.status != 0 or not rows:
-            raise EnvironmentLacksError(
-                "strakes cannot query the MooseFS master",
-                where=f"{host}:{port}",
-                why=done.last_line,
-                remedy="Check that mfscli is installed (package moosefs-cli).",
-            )
+            what, remedy = "strakes cannot query the MooseFS master", "Check that mfscli is installed."
+            raise EnvironmentLacksError(what, where=f"{host}:{port}", why=done.last_line, remedy=remedy)
         return rows
 
     return Command(("mfscli", "-H", host, "-P", port, "-n", "-p", "-s", "|", f"-S{data}"), read)

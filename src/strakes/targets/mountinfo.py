@@ -104,12 +104,11 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
     """Return the mount that contains an absolute path without symbolic links. Raises EnvironmentLacksError."""
     inside = [mount for mount in mounts if f"{path}/".startswith(f"{mount.mount_point.rstrip('/')}/")]
     if not inside:
-        raise EnvironmentLacksError(
+        what, why = (
             "the mount of the directory is not visible to this process",
-            where=path,
-            why="this process is in a chroot whose root is not a mount point",
-            remedy="Before the chroot, run: mount --bind ROOT ROOT",
+            "the root of its chroot is no mount point",
         )
+        raise EnvironmentLacksError(what, where=path, why=why, remedy="Before the chroot, run: mount --bind ROOT ROOT")
     return max(reversed(inside), key=lambda mount: len(mount.mount_point))
 
 
@@ -131,11 +130,8 @@ def mounts_of(process: str) -> tuple[Mount, ...]:
 
 def no_proc() -> EnvironmentLacksError:
     """Return the exception for a missing /proc."""
-    return EnvironmentLacksError(
-        "/proc is not mounted",
-        why="strakes needs the lists of mounts and processes in /proc",
-        remedy="Mount /proc: mount -t proc proc /proc",
-    )
+    why, remedy = "strakes needs the lists of mounts and processes in /proc", "Mount /proc: mount -t proc proc /proc"
+    return EnvironmentLacksError("/proc is not mounted", why=why, remedy=remedy)
 
 
 # File system type -> cache of its client, which the kernel does not report.

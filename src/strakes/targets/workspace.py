@@ -292,12 +292,9 @@ def refuse_place_of_others(real: Path, directory: int, *, squashed: bool) -> Non
         else f"its mode is {stat.filemode(status.st_mode)}"
     )
     inside = shlex.quote(str(real / "of-root"))
-    raise BadInputError(
-        "other users can replace what root creates in this directory",
-        where=str(real),
-        why=why,
-        remedy=f"Make a directory in it that belongs to root: mkdir {inside}. Or do not run strakes as root.",
-    )
+    what = "other users can replace what root creates in this directory"
+    remedy = f"Make a directory in it that belongs to root: mkdir {inside}. Or do not run strakes as root."
+    raise BadInputError(what, where=str(real), why=why, remedy=remedy)
 
 
 def _make_directory(real: Path, parent: int, name: str) -> int:
@@ -337,12 +334,8 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and path not in calls.held_paths
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
-            raise BadInputError(
-                "another process is executing this run",
-                where=path,
-                why=f"{marker.process} is still running",
-                remedy="Wait until that process ends, or stop it.",
-            )
+            what, why = "another process is executing this run", f"{marker.process} is still running"
+            raise BadInputError(what, where=path, why=why, remedy="Wait until that process ends, or stop it.")
         if left := remove_workspace(parent, name, directory, path):
             raise MeasurementError(
                 "files of an earlier attempt of this run cannot be removed", where=left[0].path, why=left[0].why

@@ -14,19 +14,10 @@ from strakes.targets.lustre_tool import Params, device, read_params
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, OfKind, Work
 
 SERVER_PARAMETERS = (
-    "mdt.*.md_stats",
-    "mdt.*.job_stats",
-    "mdt.*.recovery_status",
-    "obdfilter.*.stats",
-    "obdfilter.*.job_stats",
-    "obdfilter.*.recovery_status",
-    "obdfilter.*.kbytesfree",
-    "obdfilter.*.kbytestotal",
-    "mdt.*.filesfree",
-    "mdt.*.filestotal",
-    "osd-*.*.mntdev",
-    "ldlm.namespaces.*.pool.limit",
-    "ldlm.namespaces.*.pool.granted",
+    *("mdt.*.md_stats", "mdt.*.job_stats", "mdt.*.recovery_status"),
+    *("obdfilter.*.stats", "obdfilter.*.job_stats", "obdfilter.*.recovery_status"),
+    *("obdfilter.*.kbytesfree", "obdfilter.*.kbytestotal", "mdt.*.filesfree", "mdt.*.filestotal"),
+    *("osd-*.*.mntdev", "ldlm.namespaces.*.pool.limit", "ldlm.namespaces.*.pool.granted"),
 )
 CLIENT_PARAMETERS = ("mdc.*.state", "osc.*.state")
 _PATTERNS = (*SERVER_PARAMETERS, *CLIENT_PARAMETERS, "*.*.*")
@@ -207,11 +198,7 @@ def _jobs(text: str) -> tuple[dict[str, float], dict[str, float]]:
             if match[3] == "bytes":
                 job_bytes[job] = job_bytes.get(job, 0.0) + float(match[4] or 0)
     jobs = {
-        job: sum(
-            count
-            for name, count in samples.items()
-            if name.removesuffix("_bytes") == name or name.removesuffix("_bytes") not in samples
-        )
+        job: sum(count for name, count in samples.items() if name.removesuffix("_bytes") not in samples.keys() - {name})
         for job, samples in counted.items()
     }
     return jobs, job_bytes

@@ -79,11 +79,8 @@ class Metrics:
             served += min(len(values), room)
             left_out += max(0, len(values) - room)
             yield family
-        yield GaugeMetricFamily(
-            "strakes_watch_series_left_out",
-            "Number of series that are left out because there are too many.",
-            value=left_out,
-        )
+        text = "Number of series that are left out because there are too many."
+        yield GaugeMetricFamily("strakes_watch_series_left_out", text, value=left_out)
 
 
 def serve(metrics: Metrics, address: str, port: int, say: Callable[[str], None]) -> int:

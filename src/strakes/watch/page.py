@@ -46,11 +46,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
         something=bool(last_s or events),
         levels=[str(judge(level, ring.rows(since_s, until_s))) for level in levels],
         latencies=[
-            (
-                name,
-                f"{histogram.total():,}",
-                *(_latency(histogram.percentile(share)) for share in (0.5, 0.95, 0.99)),
-            )
+            (name, f"{histogram.total():,}", *map(_latency, map(histogram.percentile, (0.5, 0.95, 0.99))))
             for name, histogram in sorted(figures.items())
         ],
         events=[_cells(event, lasts) for event in events if event.kind != "gap"][:_MOST_EVENTS],

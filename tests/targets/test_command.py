@@ -16,6 +16,7 @@ import pytest
 from conftest import wait_for
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.targets.command import OUTPUT_BYTES, CommandTimeout, Completed, Servers, run
+from strakes.targets.lustre_tool import Params, ask_servers
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
@@ -201,3 +202,8 @@ def test_output_up_to_the_limit_is_kept() -> None:
     for command in ("head -c 4097 /dev/zero", "head -c 4097 /dev/zero >&2; exec sleep 60"):
         with pytest.raises(MeasurementError, match="printed too much"):
             limited.run(run, ["sh", "-c", command], 2.0)
+    # Many servers share the limit of one output.
+    ways = {
+        str(number): lambda argv, _=0: Completed(tuple(argv), 0, f"a={OUTPUT_BYTES.get()}", "") for number in range(64)
+    }
+    assert ask_servers(ways, "a")["63"] == Params({"a": str(1 << 20)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,9 @@ import pytest
 
 from strakes.targets.command import Completed
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, read_text
-from strakes.watch.recorded import open_lines, readings
+from strakes.watch.recorded import last_versions, open_lines, readings
 from strakes.watch.sources import LustreSource
-from strakes.watch.values import WatchEvent
+from strakes.watch.values import WatchEvent, line
 from strakes.watch.watch import Watch
 
 RECORDING = Path(__file__).parent / "recordings" / "day.srv.gz"
@@ -49,6 +50,18 @@ def test_lines_of_proc_do_not_hide_the_used_space_in_the_parameter_before_them()
     for after in (disk, "cpu  57868 0 68439", f"{disk}\ncpu  57868 0 68439"):
         text = f"obdfilter.fs-OST0003.kbytesfree=0\nobdfilter.fs-OST0003.kbytestotal=100\n{after}\n"
         assert read_text("server", 5.0, text).full == {"fs-OST0003": 1.0}
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 39, str(2**64 - 1), "9" * 11])
+def test_no_number_of_a_server_ends_the_watch(number: str) -> None:
+    watch, (_, parameters, disks) = Watch(), first_block()
+    state = "osc.a-OST0000-osc-b.state=current_state: FULL\nstate_history:\n - [ 5, DISCONN ]\n - [ 17, FULL ]\n"
+    recovery = "obdfilter.a-OST0000.recovery_status=\nstatus: COMPLETE\nrecovery_start: 7\nrecovery_duration: 7\n"
+    usual = f"{parameters}{state}{recovery}{disks}"
+    hostile = re.sub(r"(?<![\w-])\d+", number, usual) + " 8 0 sda" + " 1" * 400_000
+    events = [event for at in range(9) for event in watch.add(read_text("a", 10.0 * at, (usual, hostile)[at % 2]))]
+    many = (WatchEvent("gap", "a", 0.0, at, "a" * 10_000) for at in map(float, range(10_000)))
+    assert all(map(line, events)) and last_versions(many)[1] == "the first 1 take 32 MiB"
 
 
 def test_slow_job_counters_are_read_less_often_than_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

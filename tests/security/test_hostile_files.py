@@ -73,7 +73,6 @@ STREAMS: tuple[Reader, ...] = (is_recording, read_recording, read_table)
 
 _LONG_KEY = ".".join("a" * 30_000)
 _MANY_DOTS = "a." * 60
-_COUNTER = "### 1.5\nmdt.a-MDT0000.md_stats=\nsnapshot_time 1.5 secs.nsecs\nopen {} samples [reqs]\n"
 # Reader, content of the file, and what the error says.
 CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     (read_table, "time,value\n1," + "x" * 200_000, ""),
@@ -88,7 +87,6 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     (read_recording, "### 1e999\n", ""),
     (read_recording, "### -99999999999\n", "not a time"),
     *((read_recording, stamps * 10_002, "not in order of time") for stamps in ("### 1\n", "### 2\n### 1\n")),
-    *((read_recording, _COUNTER.format("9" * digits), "file:4") for digits in (301, 200_018)),
     *(
         (read_plan_toml, text, "")
         for text in (
@@ -156,6 +154,7 @@ SLOW_LINES = (
     "- job_id: " + " " * 500_000 + "x\n" * 2,
     "a" + " " * 500_000 + "b",
     "mdt.a.md_stats=\nopen" + " " * 200_000,
+    f"mdt.a.md_stats=\nsnapshot_time 1.5 secs.nsecs\nopen {'9' * 200_018} samples [reqs]\n",
     "mdt.a.md_stats=\nopen" + " \t" * 200_000 + "1 samples",
     "  open: { samples: 1, unit: reqs" + "sum:" * 200_000,
     "1" + ".a" * 200_000,

@@ -195,14 +195,13 @@ def test_arguments_pass_unchanged_through_nested_remote_shells(tmp_path: Path) -
         assert (done.status, done.stdout) == (0, word)
 
 
-def test_output_up_to_the_limit_is_kept() -> None:
+def test_output_up_to_the_limit_is_kept_and_many_servers_share_the_limit() -> None:
     limited = copy_context()
     limited.run(OUTPUT_BYTES.set, 4096)
     assert len(limited.run(run, ["head", "-c", "4096", "/dev/zero"]).stdout) == 4096
     for command in ("head -c 4097 /dev/zero", "head -c 4097 /dev/zero >&2; exec sleep 60"):
         with pytest.raises(MeasurementError, match="printed too much"):
             limited.run(run, ["sh", "-c", command], 2.0)
-    # Many servers share the limit of one output.
     ways = {
         str(number): lambda argv, _=0: Completed(tuple(argv), 0, f"a={OUTPUT_BYTES.get()}", "") for number in range(64)
     }

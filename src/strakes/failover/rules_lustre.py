@@ -47,7 +47,7 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
     """Find client mounts that do not name both servers of the MGS, or name a wrong file system."""
     servers, names = _mgs_servers(setup), _file_systems(setup)
     for line in setup.bare("lustre/mount-clients.sh").splitlines():
-        match = re.search(r"^\s*mount\s(?:.*?\s)?([^\s@/]+@[^\s/]+):/([^\s/]+)\S*\s+(\S+)", line)
+        match = re.search(r"^\s*mount\s(?:.*?\s)?([^\s@/]+@[^\s/]+):/([^\s/]++)\S*+\s+(\S+)", line)
         if match:
             nodes = set(match[1].split(":"))
             strange = servers and {nid for node in nodes for nid in node.split(",")} - servers

@@ -137,9 +137,7 @@ def enabled_units(setup: Setup) -> set[str]:
 
 
 def _starts_itself(name: str, text: str, kind: str) -> bool:
-    return (
-        "/" not in name and name.endswith(kind) and bool(re.search(r"(?m)^[ \t]*(WantedBy|RequiredBy)\s*=\s*\S", text))
-    )
+    return "/" not in name and name.endswith(kind) and bool(re.search(r"(?m)^[ \t]*(Wanted|Required)By\s*=\s*\S", text))
 
 
 def commands_run(setup: Setup) -> Iterator[Command]:

@@ -106,8 +106,9 @@ def test_open_quotes_take_linear_time() -> None:
         ("", "<group>" * 2000 + "</group>" * 2000),
         (f"<rsc_location>{'<rule>' * 1500}{'</rule>' * 1500}</rsc_location>", ""),
         ("<rsc_order " + " ".join(f"a{number}='1'" for number in range(20_000)) + "/>", ""),
+        ("", f"<primitive id='{'a' * 300}'/>"),
     ],
-    ids=["resources", "constraints", "members of a set", "nodes", "groups in groups", "rules in rules", "attributes"],
+    ids=["resources", "constraints", "members", "nodes", "groups in groups", "rules in rules", "attributes", "name"],
 )
 def test_more_elements_than_any_cluster_has_are_refused_in_a_moment(constraints: str, resources: str) -> None:
     with moment(), pytest.raises(BadInputError, match="this CIB cannot be checked") as refused:

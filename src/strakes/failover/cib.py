@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -31,7 +32,6 @@ _GONE = re.compile("cluster-infrastructure|expected-quorum-votes|(default|is-man
 # Sections that Pacemaker's schema requires but a hand-written CIB may lack.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
 _NAME_OTHERS = ("obj_ref", "resource_ref")  # Elements whose attribute ``id`` is a reference to another element.
-_INFINITY = float("inf")
 
 
 class Cib:
@@ -39,7 +39,7 @@ class Cib:
 
     def __init__(self, text: str, where: str) -> None:
         try:
-            self.root = Xml.fromstring(text.encode(errors="replace"))
+            self.root = Xml.fromstring(text.encode(errors="replace").decode())  # For a str, no encoding is looked up.
         except Xml.ParseError as error:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
         if why := too_much(self.root):
@@ -172,7 +172,7 @@ class Cib:
         """Return resource id -> nodes on which location constraints forbid it. Resources without a ban are absent."""
         found = dict[str, frozenset[str]]()
         for place in self.locations:
-            if place.certain and place.score == -_INFINITY and place.role in ("", "Promoted", "Started"):
+            if place.certain and place.score == -math.inf and place.role in ("", "Promoted", "Started"):
                 for one in (each for name in place.resources for each in self.ties.members(name)):
                     found[one.id] = found.get(one.id, frozenset()).union(place.nodes)
         return found

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator
 from functools import partial, reduce
-from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block, Resource
 from strakes.failover.cib import Cib
@@ -16,6 +15,7 @@ from strakes.failover.rules_constraints import placed_by_agents
 from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
+from strakes.targets.answers import from_xml
 
 _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failures/failure", "fence_history/fence_event")
 
@@ -122,7 +122,7 @@ def sbd(setup: Setup) -> Iterator[Thing]:
 def states(setup: Setup) -> Iterator[Thing]:
     """Yield each element that crm_mon prints, and each line of corosync-cfgtool, drbdsetup and /proc/drbd."""
     devices = {one.id for one in setup.devices}
-    root = Xml.fromstring(setup.texts["state/crm_mon"])
+    root = from_xml(setup.texts["state/crm_mon"], "crm_mon")
     running = {one.get("id") for one in root.iterfind("resources//resource") if one.get("role") != "Stopped"}
     for one in (one for path in _ELEMENTS for one in root.iterfind(path)):
         operation = one.get("op_key", "")

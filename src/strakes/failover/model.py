@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from strakes.failover.blocks import Resource
 from strakes.failover.cib import Cib
@@ -14,7 +15,6 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
-_INFINITY = float("inf")
 _FENCING = "fencing network"
 
 
@@ -132,7 +132,7 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
         # A colocation with a clone allows every node with a copy, unless the promoted copy is required.
         apart = role != "Promoted" and any(one.clone for one in ends[1])
-        if colocation.score == _INFINITY and all(ends) and not apart:
+        if colocation.score == inf and all(ends) and not apart:
             join(one.id for one in (*ends[0], *ends[1]))
     components: dict[frozenset[str], list[Primitive]] = {}
     for one in serving:

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out of an operation in seconds.
 # Monitoring agent -> default name of the node attribute that it sets: for agents that watch networks, then for all.
@@ -143,9 +144,6 @@ class Order:
     symmetrical: bool
 
 
-_INFINITY = float("inf")
-
-
 class Ties:
     """Groups, colocations and orders of a CIB. ``templates``: resource -> its template. ``tags``: tag -> ids."""
 
@@ -171,7 +169,7 @@ class Ties:
                 self._groups[one.group].append(one)
         self._colocated: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for constraint in colocations:
-            if constraint.score == _INFINITY:
+            if constraint.score == inf:
                 (near, near_role), (far, far_role) = constraint.resources
                 self._colocated[near].append((far, far_role))
                 self._colocated[far].append((near, near_role))

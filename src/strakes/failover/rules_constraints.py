@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from math import inf
 
 from strakes.failover.cib import Cib
 from strakes.failover.facts import Thing, facts, is_true, score, yes
 from strakes.failover.pacemaker_resources import WATCHERS, Colocation, Order, Primitive
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.setup import Setup
-
-_INFINITY = float("inf")
 
 
 def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
@@ -41,7 +40,7 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
         for rule in element.iterfind("./rule"):
             tested = {test.get("attribute", "") for test in rule.iter("expression")} - given
             if any(not name.startswith("#") and not _WATCHED.fullmatch(name) for name in tested):
-                value = -_INFINITY if only else score(rule.get("score", "0"))
+                value = -inf if only else score(rule.get("score", "0"))
                 yield from ((name, value) for name in cib.resources_of(element))
 
 
@@ -57,7 +56,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
         tests = [part for rule in rules if score(rule.get("score", "0")) > 0 for part in rule.iterfind("./expression")]
         named = [part.get("value", "") for part in tests if part.get("attribute") == "#uname"]
         named += [element.get("node", "")] * (score(element.get("score", "0")) >= 0)
-        bans = [rule for rule in element.iterfind("./rule") if score(rule.get("score", "0")) == -_INFINITY]
+        bans = [rule for rule in element.iterfind("./rule") if score(rule.get("score", "0")) == -inf]
         banned = [element.get("node", "")] * (score(element.get("score", "0")) < 0)
         ends = (part for rule in bans for part in rule.iterfind("./expression[@attribute='#uname'][@operation='eq']"))
         unknown = {*banned, *(part.get("value", "") for part in ends)} - nodes
@@ -83,7 +82,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
 def orders(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of each order of two actions."""
     cib = setup.pacemaker
-    pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == _INFINITY]
+    pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == inf]
     follows = {(one.get("rsc"), one.get("with-rsc")) for one in pairs}
     for one in cib.orders:
         clones = one.mandatory and {one.first, one.then} <= set(cib.clones)
@@ -128,7 +127,7 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         names = [name for name, _ in tie.resources]
         one, other = ends = [cib.ties.members(name) for name in names]
         drbd, other_drbd = (any(part.is_drbd and not cib.is_stacked(part.clone) for part in end) for end in ends)
-        stays, follows = _stickiness(cib, one), tie.resources[1][1] == "Promoted" and 0 < tie.score < _INFINITY
+        stays, follows = _stickiness(cib, one), tie.resources[1][1] == "Promoted" and 0 < tie.score < inf
         weak = f"follows the promoted copy with {tie.score:g} and stays with {stays:g}"
         texts = ("\n".join(part.values.get("InstanceName", "") for part in end) for end in ends)
         kinds = [re.findall(r"(?m)^(\w{3})_(ERS|A?SCS)\d", text) for text in texts]
@@ -156,12 +155,12 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
     asked = cib.orders if any(part.clone for part in other) else ()  # After a clone, an optional order suffices.
     ordered = any({o.first, o.then} == {near, far} for o in asked) or any(cib.ties.starts_after(*two) for two in pairs)
-    if single and tie.score == _INFINITY and not ordered:
+    if single and tie.score == inf and not ordered:
         moved = f", so that failures of {near} move {far}" if tie.resources[1][1] == "Promoted" else ""
         yield f"places {near} with {far}, without an order{moved}"
     copied = [part for part in one if part.clone and cib.clones[part.clone].get("clone-max") != "1"]
     address = other and all(part.agent in ADDRESSES and not part.clone for part in other)
-    if copied and address and tie.score == _INFINITY and not any(cib.promotable(part.clone) for part in copied):
+    if copied and address and tie.score == inf and not any(cib.promotable(part.clone) for part in copied):
         yield f"places all copies of {near} with the address {far}, so that only one starts"
 
 

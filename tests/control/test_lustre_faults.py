@@ -13,7 +13,7 @@ import pytest
 from control.drilled_machine import HOST, SERVED, SERVERS, LustreMachine, lustre_mount
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.control.drill_run import ConnectionWatch, Drill, play
-from strakes.control.drill_undo import from_record, to_record
+from strakes.control.drill_undo import Undo
 from strakes.control.fault import Ask, Fault
 from strakes.control.fault_lustre import mounted_targets
 from strakes.control.fault_registry import make_fault
@@ -46,7 +46,7 @@ def fault_at(place: Path, name: str, target: str = "labfs-MDT0001", servers: str
 
 def undo(fault: Fault) -> None:
     assert fault.undo is not None
-    from_record(json.loads(json.dumps(to_record(fault.undo)))).do()
+    Undo.from_json(json.loads(json.dumps(fault.undo.to_json()))).do()
 
 
 def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from strakes.base.files import default_root
 from strakes.base.processes import process_start
 from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
-from strakes.control.drill_undo import Continue, MountTargets, RunCommand, from_record, to_record
+from strakes.control.drill_undo import Continue, MountTargets, RunCommand, Undo
 from strakes.control.fault import Ask, PowerOff
 from strakes.targets.command import Completed
 
@@ -212,7 +212,7 @@ def test_a_stopped_process_is_continued_and_one_that_reuses_its_id_is_not() -> N
         wait_for(lambda: state_of(sleeper.pid) == "T")
         Continue("sleep", sleeper.pid, started + 1).do()
         assert state_of(sleeper.pid) == "T"
-        from_record(to_record(Continue("sleep", sleeper.pid, started))).do()
+        Undo.from_json(Continue("sleep", sleeper.pid, started).to_json()).do()
         wait_for(lambda: state_of(sleeper.pid) == "S")
     finally:
         sleeper.kill()
@@ -252,11 +252,7 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
     assert fault.undo is not None
     fault.undo.do(bmc)
     assert power == ["on"] and not fault.lacking()
-    assert (
-        "swordfish" not in f"{typed} {fault.text} {to_record(fault.undo)}"
-        and str(secret) in typed[0]
-        and "9001" in typed[0]
-    )
+    assert "swordfish" not in f"{typed} {fault.text} {fault.undo}" and str(secret) in typed[0] and "9001" in typed[0]
 
 
 MDT_MOUNTED = "/dev/b /mnt/b lustre ro,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp 0 0\n"
@@ -290,7 +286,7 @@ class Servers:
 
 def test_targets_are_mounted_except_one_that_another_server_has_taken_over() -> None:
     servers = Servers(first="svname=labfs-OST0001 /m fuse.x rw 0 0\n", second=MDT_MOUNTED)
-    assert from_record(to_record(BOTH)) == BOTH
+    assert Undo.from_json(json.loads(json.dumps(BOTH.to_json()))) == BOTH
     assert BOTH.do(servers) == (
         "labfs-MDT0001 stays on the server that has mounted it (second --token ... cat /proc/mounts)"
     )

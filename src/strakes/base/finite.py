@@ -1,11 +1,18 @@
-"""Write JSON without NaN and infinity, which most JSON parsers reject."""
+"""Read and write JSON without NaN and infinity, which most JSON parsers reject."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
+
+# Maximum number of values in a JSON text. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
+MOST_VALUES = 10_000_000
+_MOST_BITS = 64  # Maximum size of an integer: no counter of a system has more bits.
+# A surrogate code unit, such as \ud800. JSON allows a single one, but UTF-8 cannot encode it.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def to_json(document: object, **style: Any) -> str:
@@ -27,3 +34,33 @@ def finite(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def parse_json(text: bytes, most_values: int = MOST_VALUES) -> Any:
+    """Parse JSON in UTF-8. Raises ValueError, also for NaN, for over 64 bits, and for too many or too deep values.
+
+    Surrogates stand for the bytes of file names that are not UTF-8 (PEP 383). Other surrogates are invalid.
+    """
+    if sum(map(text.count, (b",", b"[", b"{"))) > most_values:
+        raise ValueError(f"it has more than {most_values:,} values")
+    told = text.decode()
+    try:
+        document = json.loads(told, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
+        if _SURROGATE.search(told):
+            json.dumps(document, ensure_ascii=False).encode(errors="surrogateescape")
+        return document
+    except RecursionError as error:
+        raise ValueError("its values are nested too deeply") from error
+
+
+def _whole(text: str) -> int:
+    if (number := int(text)).bit_length() > _MOST_BITS:
+        raise ValueError(f"a number has more than {_MOST_BITS} bits")
+    return number
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is not a finite number")
+    return number

@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import Annotated
 
 from strakes.base.errors import BadInputError
+
+# Numbers with their range. strakes.model.record checks the range when it reads a record.
+UnixTime = Annotated[float, (0.0, 2.5e11)]  # The year 9892. Python's dates end with the year 9999.
+Share = Annotated[float, (0.0, 1.0)]
 
 KIB = 1024
 MIB = 1024**2

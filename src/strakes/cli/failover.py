@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.files import default_root
 from strakes.base.foreign_text import shell_line
 from strakes.base.units import counted
@@ -26,7 +26,7 @@ from strakes.cli.options import (
     option,
     write_document,
 )
-from strakes.cli.say import remark, say, say_text
+from strakes.cli.say import remark, say, say_errors, say_text
 from strakes.control import drill_pair
 from strakes.control.drill_journal import try_all
 from strakes.control.drill_pair import PAIR_FAULTS, rows, run_trials
@@ -166,13 +166,13 @@ def undo_command() -> int:
     """Undo the faults of drills that were killed.
 
     Every strakes command does this when it starts. strakes failover undo also retries attempts that failed. Exits with
-    status 1 if a fault could not be undone, or if its drill is still running.
+    status 1 if a fault could not be undone, if its drill is still running, or if a record is damaged.
     """
-    failed = False
-    for pending, done, error in try_all(default_root()):
+    failed, damaged = False, list[StrakesError]()
+    for pending, done, error in try_all(default_root(), damaged.append):
         failed = failed or bool(error)
         say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
-    return 1 if failed else 0
+    return 1 if say_errors(damaged) or failed else 0
 
 
 @command.part("pair")

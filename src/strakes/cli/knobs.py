@@ -12,7 +12,7 @@ import click
 from strakes.base.files import default_root
 from strakes.base.finite import to_json
 from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, assignments, option
-from strakes.cli.say import print_table, say
+from strakes.cli.say import print_table, say, say_errors
 from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_change import Reading, in_force, read, set_values
 from strakes.control.knob_hold import records
@@ -165,7 +165,4 @@ def _meaning(knob: Knob) -> str:
 
 
 def _print_damaged() -> bool:
-    errors = (*open_journals(default_root())[1], *records(default_root())[1])
-    for error in errors:
-        say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)
-    return bool(errors)
+    return say_errors((*open_journals(default_root())[1], *records(default_root())[1])) > 0

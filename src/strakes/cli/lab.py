@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError, StrakesError, did_you_mean
 from strakes.base.processes import python_module
 from strakes.base.units import format_bytes, typed_bytes, typed_seconds
 from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option, write_json
-from strakes.cli.say import remark, say, say_rows
+from strakes.cli.say import remark, say, say_errors, say_rows
 from strakes.lab.kind import KINDS, load
 from strakes.lab.manager import all_labs, down, names, status
 from strakes.lab.manager import up as bring
@@ -70,7 +70,7 @@ def status_command(*, name: str | None = argument("[NAME]", required=False), as_
         say_rows(rows, "  ")
     if not (labs or errors or as_json):
         say(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
-    return _reported(errors)
+    return say_errors(errors)
 
 
 @command.part("mount")
@@ -135,13 +135,7 @@ def down_command(
             errors.append(error)
     if not labs:
         say("No lab is up.")
-    return _reported(errors)
-
-
-def _reported(errors: Sequence[StrakesError]) -> int:
-    for line in (line for error in errors for line in error.lines()):
-        say(line, err=True)
-    return max((error.exit_status for error in errors), default=0)
+    return say_errors(errors)
 
 
 def _up_command(kind: str) -> click.Command:

@@ -10,6 +10,7 @@ from typing import TextIO
 
 import click
 
+from strakes.base.errors import StrakesError
 from strakes.base.foreign_text import for_terminal
 
 # Program name that the user typed. Only the start script of a checkout sets this variable.
@@ -35,6 +36,13 @@ def say_text(text: str, *, err: bool = False) -> None:
 def say(text: object = "", *, err: bool = False) -> None:
     """Print one line."""
     say_text(for_terminal(text), err=err)
+
+
+def say_errors(errors: Sequence[StrakesError]) -> int:
+    """Print each error as one line on standard error. Return the highest exit status, or 0 without errors."""
+    for error in errors:
+        say(f"strakes: error: {error}", err=True)
+    return max((error.exit_status for error in errors), default=0)
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:

@@ -7,22 +7,22 @@ process (``drill_guard``) undoes it. If the guard is killed too or the power fai
 from __future__ import annotations
 
 import fcntl
-import json
 import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
+from strakes.base.finite import parse_json
 from strakes.base.foreign_text import command_line
-from strakes.control.drill_undo import COMMAND_S, Undo, from_record, to_record
+from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
-from strakes.model.record import from_record as owner_from_record
+from strakes.model.record import Record, from_record, to_record
 from strakes.runs.store_files import store_error, write_json
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
@@ -32,15 +32,23 @@ _WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover und
 
 
 @dataclass(frozen=True)
-class Pending:
-    """Fault that must be undone. ``directory``: path and inode of the drill's working directory."""
+class WorkingDirectory:
+    """Path of a drill's working directory, and its inode as DEVICE:INODE."""
 
-    path: Path
+    path: str
+    inode: str
+
+
+@dataclass(frozen=True)
+class Pending(Record):
+    """Fault that must be undone. ``path``: file of this record."""
+
     fault: str
     owner: Owner
     command: tuple[str, ...]
     undo: Undo
-    directory: Mapping[str, str]
+    directory: WorkingDirectory
+    path: Path = Path()
 
 
 def _directory(root: Path) -> Path:
@@ -54,12 +62,11 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     """
     try:
         with own_directory(_directory(root)):
-            here = {"path": os.getcwd(), "inode": _inode(os.stat("."))}
+            here = WorkingDirectory(os.getcwd(), _inode(os.stat(".")))
     except OSError as error:
         raise store_error(error, _directory(root)) from error
     path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
-    owner, command = asdict(Owner.this_process()), list(command_line())
-    write_json(path, {"fault": fault, "owner": owner, "command": command, "undo": to_record(undo), "directory": here})
+    write_json(path, to_record(Pending(fault, Owner.this_process(), tuple(command_line()), undo, here)))
     return path
 
 
@@ -104,7 +111,7 @@ def put_right_open(
                             os.ftruncate(stored, 0)
                     remove_kept(path)
             return not_needed or pending.undo.text
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: the record has a NUL byte or an unclosed quotation mark.
         raise MeasurementError("a fault could not be undone", where=str(path), why=str(error)) from error
 
 
@@ -114,7 +121,7 @@ def _inode(found: os.stat_result) -> str:
 
 def _undo_elsewhere(pending: Pending) -> str:
     """Undo a fault in the drill's directory, or in / if that directory was replaced or does not answer."""
-    path, inode = pending.directory["path"], pending.directory["inode"]
+    path, inode = pending.directory.path, pending.directory.inode
     with ExitStack() as stack:
         there = "/"
         with suppress(OSError, StrakesError):
@@ -176,13 +183,17 @@ def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]
     return tuple(faults), tuple(errors)
 
 
-def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
-    """Undo the faults of drills that have ended, newest first.
+def try_all(
+    root: Path, complain: Callable[[StrakesError], object], *, known_dead: bool = False
+) -> Iterator[tuple[Pending, str, str]]:
+    """Undo the faults of drills that have ended, newest first. Yield each with how it was undone, or with an error.
 
-    ``known_dead``: skip drills that are running or belong to another host or container. By default, they are errors. At
-    the end, raises BadInputError for a file that is damaged or belongs to another user.
+    ``known_dead``: skip drills that are running or belong to another host or container. By default, they are errors.
+    ``complain``: called with an error for each file that is damaged or belongs to another user.
     """
     faults, errors = read_all(root)
+    for error in errors:
+        complain(error)
     for pending in reversed(faults):
         life = pending.owner.life()
         if life == "dead":
@@ -196,13 +207,11 @@ def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, 
         elif life == "elsewhere" and not known_dead:
             gone = f"If that is gone, undo the fault by hand ({pending.undo.text}), then remove {pending.path}."
             yield pending, "", f"this is of another host or container: run strakes failover undo there. {gone}"
-    if errors:
-        raise errors[0]
 
 
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
     """Undo the faults of killed drills. Call ``say`` with a report of each."""
-    for pending, done, error in try_all(root, known_dead=True):
+    for pending, done, error in try_all(root, lambda error: say(str(error)), known_dead=True):
         outcome = f"; done now: {done}" if done else f", and undoing it now failed: {error}"
         if done or error:
             say(f"{pending.owner} ended without undoing its fault ({pending.fault}){outcome}")
@@ -210,10 +219,7 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 def _pending(path: Path, content: bytes) -> Pending:
     try:
-        record = json.loads(content)
-        owner = owner_from_record(Owner, record["owner"])
-        undo, here = from_record(record["undo"]), dict(record["directory"])
-        return Pending(path, str(record["fault"]), owner, tuple(record["command"]), undo, here)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return replace(from_record(Pending, parse_json(content)), path=path)
+    except ValueError as error:
         remedy = "Carry out the undo entries of this file by hand, then remove the file."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

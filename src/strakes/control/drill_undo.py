@@ -19,6 +19,7 @@ from strakes.base.processes import process_start
 from strakes.lab.ceph_lab import start_metadata_server
 from strakes.lab.ha_pair import Pair
 from strakes.lab.manager import status
+from strakes.model.record import from_fields
 from strakes.targets.command import Runner, run_unmarked
 
 COMMAND_S = 120.0
@@ -50,6 +51,15 @@ class Undo(ABC):
         Raises StrakesError if the fault could not be undone.
         """
 
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> Undo:
+        """Return the action in a record of the journal."""
+        return from_fields(_KINDS[record["kind"]], record)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the action for the journal."""
+        return {"kind": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
+
 
 @dataclass(frozen=True)
 class RunCommand(Undo):
@@ -58,6 +68,10 @@ class RunCommand(Undo):
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()
     answer: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.argv:
+            raise ValueError("the command is empty")
 
     @property
     def text(self) -> str:
@@ -94,6 +108,10 @@ class MountTargets(Undo):
     mounts: tuple[str, ...]
     here: str
     elsewhere: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.mounts) or not all(map(shlex.split, (*self.mounts, self.here, *self.elsewhere))):
+            raise ValueError("a target has no command")
 
     @property
     def text(self) -> str:
@@ -188,15 +206,3 @@ class RestorePair(Undo):
 _KINDS: Mapping[str, type[Undo]] = {
     kind.__name__: kind for kind in (RunCommand, MountTargets, Continue, StartMetadataServer, RestorePair)
 }
-
-
-def to_record(undo: Undo) -> dict[str, Any]:
-    """Return the record of an action for the journal."""
-    return {"kind": type(undo).__name__, **asdict(undo)}  # type: ignore[call-overload]
-
-
-def from_record(record: Mapping[str, Any]) -> Undo:
-    """Return the action in a record of the journal. Raises KeyError or TypeError for an invalid record."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
-    del values["kind"]
-    return _KINDS[record["kind"]](**values)

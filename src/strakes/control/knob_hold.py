@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import closing, create_kept, open_directory, open_kept, open_own, remove_kept, replace_kept
+from strakes.base.finite import parse_json
 from strakes.control.knob_journal import JournalState, Owner
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
@@ -113,7 +114,7 @@ def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
                 found.append(from_record(KnobRecord, record))
         except (FileNotFoundError, BadInputError):
             continue
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             what, remedy = "the record of a changed setting is damaged", "Set the value by hand, then remove the file."
             errors.append(BadInputError(what, where=str(path), why=str(error), remedy=remedy))
     return found, errors
@@ -146,7 +147,7 @@ def _read(path: Path) -> dict[str, object]:
 
 def _parsed(file: BinaryIO) -> dict[str, object]:
     try:
-        record = json.loads(file.read(_MOST_BYTES))
-    except (ValueError, RecursionError):
+        record = parse_json(file.read(_MOST_BYTES))
+    except ValueError:
         record = None
     return record if isinstance(record, dict) else {"store": "?"}

@@ -6,7 +6,6 @@ Each change is recorded on disk before it is made.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import socket
 import time
@@ -18,9 +17,11 @@ from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import closing, move_kept, open_kept, open_own, own_directory, read_whole, remove_kept
+from strakes.base.finite import parse_json
 from strakes.base.processes import process_start
+from strakes.base.units import UnixTime
 from strakes.control.knob_place import KnobPlace
-from strakes.model.record import from_record, to_record
+from strakes.model.record import from_fields, from_record, to_record
 from strakes.runs.store_files import AppendFile, store_error, whole_length
 from strakes.targets.marker import boot_id, pid_namespace
 
@@ -91,17 +92,60 @@ class JournalEntry:
 
 
 @dataclass(frozen=True)
+class _Effect:
+    number: int
+    effective: str | None
+
+
+@dataclass(frozen=True)
+class _Settlement:
+    number: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    unix_s: UnixTime
+
+
+@dataclass(frozen=True)
 class JournalState:
     """The contents of a journal."""
 
-    path: Path
     owner: Owner
     target: str
     command: tuple[str, ...]
-    created_unix_s: float
-    held: bool
-    tried_unix_s: float
-    entries: tuple[JournalEntry, ...]
+    created_unix_s: UnixTime
+    held: bool = False
+    tried_unix_s: UnixTime = 0.0
+    entries: tuple[JournalEntry, ...] = ()
+    path: Path = Path()
+
+    @classmethod
+    def from_json(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
+        """Return the contents of the lines of a journal."""
+        if not rows:
+            raise ValueError("the journal has no complete line")
+        if rows[0]["format"] != _FORMAT_VERSION:
+            raise ValueError(f"it has format {rows[0]['format']!r}; this version of strakes reads {_FORMAT_VERSION}")
+        entries, held, tried_unix_s = dict[int, JournalEntry](), False, 0.0
+        for row in rows[1:]:
+            match row["is"]:
+                case "will":
+                    entry = from_record(JournalEntry, row)
+                    entries[entry.number] = entry
+                case "did":
+                    effect = from_record(_Effect, row)
+                    entries[effect.number] = replace(entries[effect.number], known=True, effective=effect.effective)
+                case "settled":
+                    settled = from_record(_Settlement, row)
+                    entries[settled.number] = replace(entries[settled.number], outcome=settled.outcome)
+                case "tried":
+                    tried_unix_s = max(tried_unix_s, from_record(_Attempt, row).unix_s)
+                case "held":
+                    held = True
+        state = from_fields(cls, rows[0])
+        return replace(state, held=held, tried_unix_s=tried_unix_s, entries=tuple(entries.values()))
 
     @property
     def id(self) -> str:
@@ -206,7 +250,7 @@ class KnobJournal:
     def state(self) -> JournalState | None:
         """Return the contents of the journal, even if its file was moved or removed. Return None if it is closed."""
         if self._rows and not self._released:
-            return _state(self.path, self._rows)
+            return replace(JournalState.from_json(self._rows), path=self.path)
         return next((state for state in open_journals(self.root)[0] if state.path == self.path), None)
 
     def close(self) -> None:
@@ -266,40 +310,12 @@ def read_journal(path: Path) -> JournalState:
     except OSError as error:
         raise store_error(error, path) from error
     try:
-        return _state(path, [json.loads(line) for line in data[: whole_length(data)].splitlines()])
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        rows = [parse_json(line) for line in data[: whole_length(data)].split(b"\n")[:-1]]
+        return replace(from_record(JournalState, rows), path=path)
+    except ValueError as error:
         what = "a journal of changed settings is damaged"
         remedy = "Find the old values in the file, set them by hand, then remove the file."
         raise DamagedJournalError(what, where=str(path), why=str(error), remedy=remedy) from error
-
-
-def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
-    if not rows:
-        raise ValueError("the journal has no complete line")
-    head = rows[0]
-    if head["format"] != _FORMAT_VERSION:
-        raise ValueError(f"the journal has format {head['format']}; this version of strakes reads {_FORMAT_VERSION}")
-    entries: dict[int, JournalEntry] = {}
-    for row in rows[1:]:
-        number = row.get("number", 0)
-        match row["is"]:
-            case "will":
-                place = from_record(KnobPlace, row["place"])
-                entries[number] = JournalEntry(number, place, row["before"], row["wanted"])
-            case "did":
-                entries[number] = replace(entries[number], known=True, effective=row["effective"])
-            case "settled":
-                entries[number] = replace(entries[number], outcome=row["outcome"])
-    return JournalState(
-        path=path,
-        owner=from_record(Owner, head["owner"]),
-        target=head["target"],
-        command=tuple(head["command"]),
-        created_unix_s=float(head["created_unix_s"]),
-        held=any(row["is"] == "held" for row in rows),
-        tried_unix_s=max((float(row["unix_s"]) for row in rows if row["is"] == "tried"), default=0.0),
-        entries=tuple(entries.values()),
-    )
 
 
 def _files(root: Path) -> list[Path]:

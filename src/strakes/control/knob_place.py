@@ -106,6 +106,10 @@ class KnobPlace:
     moved: bool = False
     inode: int = 0
 
+    def __post_init__(self) -> None:
+        if "\0" in self.file or not (self.file or self.read_words):
+            raise ValueError("it is neither a file nor a command")
+
     def beside(self, setting: str) -> KnobPlace:
         """Return the place of ``setting``, which is in the same directory and changes together with this one."""
         above, separator, _ = self.name.rpartition("/" if self.file else ".")

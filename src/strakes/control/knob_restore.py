@@ -272,7 +272,7 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
     sweep(root)
     states, errors = open_journals(root)
     for error in errors:
-        say(f"{error.what}: {error.where} ({error.why}). {error.remedy}")
+        say(str(error))
     for state in reversed(states):
         if state.held or state.life() != "dead":
             continue

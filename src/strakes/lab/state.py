@@ -16,7 +16,9 @@ from typing import Any, Self
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import PlantedFileError, closing, open_directory, open_kept, open_own, owner_of, read_whole
+from strakes.base.finite import parse_json
 from strakes.base.processes import is_trusted
+from strakes.base.units import UnixTime
 from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
 
@@ -166,7 +168,7 @@ class LabState:
     name: str
     id: str
     boot: str
-    created_unix_s: float
+    created_unix_s: UnixTime
     options: Mapping[str, Any]
     processes: tuple[ProcessRecord, ...] = ()
     last_step: str = ""
@@ -219,13 +221,14 @@ def read_state(directory: Path) -> LabState | None:
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:
-            record = json.loads(line)
+            record = from_record(dict[str, Any], parse_json(line))
             if "role" in record:
-                processes[record["role"]] = from_record(ProcessRecord, record)
+                process = from_record(ProcessRecord, record)
+                processes[process.role] = process
             else:
                 fields |= record
                 state = from_record(LabState, fields)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+        except ValueError as error:
             if number < last:
                 remedy = f"Remove this line, or restart this machine and then remove {directory}."
                 where = f"{path}, line {number}"

@@ -5,11 +5,12 @@ A missing key gets its default, and an unknown key is ignored. A class may defin
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from strakes.targets.description import Layout
 
@@ -27,28 +28,37 @@ class Record:
 
 
 def from_record(kind: type[T], record: object) -> T:
-    """Convert a JSON record to a value of type ``kind``. Raises KeyError, TypeError or ValueError for an invalid one.
+    """Convert a JSON record to a value of type ``kind``. Raises ValueError, which names the field, for an invalid one.
 
     >>> from strakes.model.place import Place
     >>> place = Place(kept="population")
     >>> from_record(Place, to_record(place)) == place
     True
     """
-    return cast("T", _reader(cast("Any", kind))(record))
+    try:
+        return cast("T", _reader(cast("Any", kind))(record))
+    except (AttributeError, LookupError, OverflowError, RecursionError, TypeError) as error:
+        raise ValueError(f"it has no {error}" if isinstance(error, LookupError) else str(error)) from error
 
 
 def from_fields(kind: type[T], record: object) -> T:
     """Return a dataclass instance from a JSON object of its fields. Raises the errors of :func:`from_record`."""
-    found = _of_type(Mapping, record)
-    return kind(
-        **{name: read(found[name]) for name, read in _field_readers(cast("Any", kind)).items() if name in found}
-    )
+    found, values = _of_type(Mapping, record), {}
+    for name, (read, required) in _field_readers(cast("Any", kind)).items():
+        if name in found:
+            try:
+                values[name] = read(found[name])
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+        elif required:
+            raise ValueError(f"{name} is missing")
+    return kind(**values)
 
 
 @cache
-def _field_readers(kind: Any) -> dict[str, Callable[[Any], Any]]:
-    hints = get_type_hints(kind)
-    return {one.name: _reader(hints[one.name]) for one in fields(kind) if one.init}
+def _field_readers(kind: Any) -> dict[str, tuple[Callable[[Any], Any], bool]]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {one.name: (_reader(hints[one.name]), _default(one) is MISSING) for one in fields(kind) if one.init}
 
 
 @cache
@@ -62,6 +72,8 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return partial(_of_type, kind)
     if kind in (int, float):
         return partial(_number, kind)
+    if origin is Annotated:
+        return partial(_within, _reader(types[0]), *types[1])
     if origin is Literal:
         return partial(_one_of, types)
     if origin in (Union, UnionType):
@@ -99,20 +111,27 @@ def _list_reader(types: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 def _of_type(kind: Any, value: Any) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{value!r} has the wrong type")
+        raise ValueError(f"{reprlib.repr(value)} has the wrong type")
     return value
 
 
 def _number(kind: Any, value: Any) -> Any:
     # JSON may contain 4 or 4.0. Both become the same integer, so that hashes are equal.
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and value % 1):
-        raise ValueError(f"{value!r} is not a valid {kind.__name__}")
+        raise ValueError(f"{reprlib.repr(value)} is not a valid {kind.__name__}")
     return kind(value)
+
+
+def _within(read: Callable[[Any], Any], least: float, most: float, value: Any) -> Any:
+    number = read(value)
+    if not least <= number <= most:
+        raise ValueError(f"{number!r} is not between {least:g} and {most:g}")
+    return number
 
 
 def _one_of(values: tuple[Any, ...], value: Any) -> Any:
     if value not in values:
-        raise ValueError(f"{value!r} is not one of: {', '.join(map(str, values))}")
+        raise ValueError(f"{reprlib.repr(value)} is not one of: {', '.join(map(str, values))}")
     return value
 
 

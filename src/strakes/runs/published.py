@@ -13,8 +13,8 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
+from strakes.base.finite import parse_json
 from strakes.runs.run import Run
-from strakes.runs.store_files import parsed
 
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -70,7 +70,7 @@ def _read(path: Path) -> Any:
                 content = packed.read(_MOST_BYTES + 1)
             if len(content) > _MOST_BYTES:
                 raise ValueError(f"the unpacked file is larger than {_MOST_BYTES >> 20} MiB")
-        return parsed(content)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        return parse_json(content)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         raise BadInputError("a published run cannot be read", where=str(path), why=why, remedy=_REMEDY) from error

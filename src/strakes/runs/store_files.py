@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -13,12 +12,10 @@ from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_kept
-from strakes.base.finite import to_json
+from strakes.base.finite import MOST_VALUES, parse_json, to_json
 
 # Maximum sizes of files in bytes, far above those of real runs. The largest known document has 0.2 MiB.
 _MOST_LINES_BYTES, _MOST_DOCUMENT_BYTES = 256 << 20, 64 << 20
-# Maximum number of values in a JSON text. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
-_MOST_VALUES = 10_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
 
@@ -56,7 +53,7 @@ def replace_text(path: Path, text: str) -> None:
         raise store_error(error, path) from error
 
 
-def read_json(path: Path, most_bytes: int = _MOST_DOCUMENT_BYTES, most_values: int = _MOST_VALUES) -> dict[str, Any]:
+def read_json(path: Path, most_bytes: int = _MOST_DOCUMENT_BYTES, most_values: int = MOST_VALUES) -> dict[str, Any]:
     """Return the JSON object in ``path``.
 
     Raises BadInputError if the file does not contain one, FileNotFoundError if the file is missing.
@@ -114,17 +111,10 @@ def whole_length(data: bytes) -> int:
     return end if not last or _parse_row(last) is not None else end - len(last)
 
 
-def parsed(text: bytes, most_values: int = _MOST_VALUES) -> Any:
-    """Parse JSON. Raises RecursionError for too deep nesting, ValueError for invalid JSON and for too many values."""
-    if sum(map(text.count, (b",", b"[", b"{"))) > most_values:
-        raise ValueError(f"the file holds more than {most_values} values")
-    return json.loads(text)
-
-
-def _parse_row(line: bytes, most_values: int = _MOST_VALUES) -> dict[str, Any] | None:
+def _parse_row(line: bytes, most_values: int = MOST_VALUES) -> dict[str, Any] | None:
     try:
-        row = parsed(line, most_values)
-    except (ValueError, RecursionError):
+        row = parse_json(line, most_values)
+    except ValueError:
         return None
     return row if isinstance(row, dict) else None
 

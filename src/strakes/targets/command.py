@@ -136,6 +136,8 @@ def run(
                 env=environment,
                 start_new_session=True,
             )
+        except ValueError as error:
+            raise BadInputError("a command cannot be started", where=shlex.join(argv), why=str(error)) from error
         except OSError as error:
             why = os.strerror(error.errno or 0)
             remedy = f"Install {argv[0]}, or add it to the PATH."

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from strakes.base.files import closing, owner_of
+from strakes.base.finite import parse_json
 from strakes.base.processes import lives_in_container, process_start
 from strakes.targets import child
 from strakes.targets.mountinfo import no_proc
@@ -152,8 +153,8 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
 
 def _parse(text: bytes) -> Marker | None:
     try:
-        marker = Marker(**json.loads(text))
-    except (TypeError, ValueError, RecursionError):
+        marker = Marker(**parse_json(text))
+    except (TypeError, ValueError):
         return None
     *texts, pid, pid_start, heartbeat_unix_s = asdict(marker).values()
     numbers = (pid, pid_start, heartbeat_unix_s)

@@ -383,18 +383,17 @@ def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]
         notes = (entry.name for entry in islice(entries, MOST_LISTED) if entry.name.startswith(NOTE))
         names = sorted(islice(notes, _MOST_INNER))
     for name in names:
-        import json
-
         from strakes.base.errors import StrakesError
+        from strakes.base.finite import parse_json
 
         where = name
         try:
             opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=workspace)
             with os.fdopen(opened, "rb") as file:
-                note = json.loads(file.read(_MOST_NOTE_BYTES))
+                note = parse_json(file.read(_MOST_NOTE_BYTES))
             where = f"s3://{note['bucket']}/{note['prefix']}"
             why = _other_store(note, workspace_name) or _remove_below(note["prefix"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             why = "the file that lists its S3 objects cannot be read"
         except (OSError, StrakesError) as error:
             why = str(error)

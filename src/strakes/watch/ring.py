@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import os
 import socket
 from collections import deque
@@ -15,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import open_directory, open_kept, remove_kept
-from strakes.base.units import format_bytes
+from strakes.base.finite import parse_json
+from strakes.base.units import UnixTime, format_bytes
 from strakes.model.record import from_record
 from strakes.runs.store_files import AppendFile
 from strakes.watch.histogram import Histogram
@@ -35,15 +35,14 @@ _MOST_LATE = 1000  # Maximum number of events queued while the store cannot be w
 _MOST_LINE_BYTES = 1 << 20
 _MOST_EVENTS_BYTES = 16 << 20  # Maximum size of events to read: about 40,000 events. A page shows 500.
 _MOST_FILE_BYTES = 1 << 30  # Maximum size of a file to append to. A server may report new events without end.
-_MOST_TIME_S = 2.5e11
 
 
 @dataclass(frozen=True)
 class RingRow:
     """Latencies (name -> histogram) in an interval of ``seconds`` that begins at ``time_s`` (Unix time)."""
 
-    time_s: float
-    seconds: float
+    time_s: UnixTime
+    seconds: Annotated[float, (0.0, _KEPT_DAYS * DAY_S)]
     figures: Mapping[str, Histogram]
 
 
@@ -153,7 +152,7 @@ class Ring:
         for line in _lines(path, most_bytes):
             try:
                 value = parse(line)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+            except (KeyError, TypeError, ValueError):
                 damaged += 1
             else:
                 yield value
@@ -184,25 +183,12 @@ def _day(path: Path) -> int:
 
 
 def _row(line: bytes) -> RingRow:
-    document: Any = json.loads(line)
-    figures = {str(name): Histogram.from_json(counts) for name, counts in document["f"].items()}
-    return RingRow(_time(document["t"]), _time(document["s"]), figures)
-
-
-def _time(value: Any) -> float:
-    number = float(value)
-    if not 0 <= number < _MOST_TIME_S:
-        raise ValueError("no such time")
-    return number
+    document: Any = parse_json(line)
+    return from_record(RingRow, {"time_s": document["t"], "seconds": document["s"], "figures": document["f"]})
 
 
 def _event(line: bytes) -> WatchEvent:
-    event = from_record(WatchEvent, json.loads(line))
-    for time_s in (event.began_s, event.told_s, event.ended_s or 0.0):
-        _time(time_s)
-    if not 0 <= (event.sure or 0.0) <= 1:
-        raise ValueError("no such probability")
-    return event
+    return from_record(WatchEvent, parse_json(line))
 
 
 def _lines(path: Path, most_bytes: int) -> Iterator[bytes]:

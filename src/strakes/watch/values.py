@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from strakes.base.foreign_text import for_terminal
-from strakes.base.units import format_duration
+from strakes.base.units import Share, UnixTime, format_duration
 from strakes.stats.change import Numbers
 
 Kind = Literal["level", "early-warning", "slow-target", "saturation", "outage", "heavy", "service-level", "gap"]
@@ -35,15 +35,15 @@ class WatchEvent:
 
     kind: Kind
     subject: str
-    began_s: float
-    told_s: float
+    began_s: UnixTime
+    told_s: UnixTime
     text: str
-    ended_s: float | None = None
+    ended_s: UnixTime | None = None
     size: float | None = None
     low: float | None = None
     high: float | None = None
     unit: str = ""
-    sure: float | None = None
+    sure: Share | None = None
     gain: bool = False
     evidence: Mapping[str, float | str] = field(default_factory=dict)
 

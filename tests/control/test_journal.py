@@ -17,6 +17,7 @@ from strakes.control.knob_journal import KnobJournal, directory, locked, open_jo
 from strakes.control.knob_place import KnobPlace
 
 _OWNER = {"host": "h", "boot": "b", "namespace": "n", "pid": 1, "started": 2}
+_WILL = {"is": "will", "number": 1, "place": {"knob": "k", "name": "k", "file": "/f"}, "before": "1", "wanted": "2"}
 _HEAD = {"is": "journal", "format": 1, "owner": _OWNER, "target": "/x", "command": ["strakes"], "created_unix_s": 1.5}
 
 
@@ -102,7 +103,11 @@ def test_files_of_killed_processes_without_open_changes_are_removed(tmp_path: Pa
 
 @pytest.mark.parametrize(
     "rows",
-    [[], [5], [{**_HEAD, "owner": []}], [{**_HEAD, "format": 2}], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]],
+    [
+        *([{**_HEAD, key: value}] for key in _HEAD if key != "is" for value in (None, [{}], 1e300)),
+        *([_HEAD, {**_WILL, key: 5}] for key in ("place", "before", "wanted")),
+        *([], [5], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]),
+    ],
 )
 def test_a_damaged_journal_is_named(tmp_path: Path, rows: list[object]) -> None:
     (tmp_path / "knobs").mkdir(parents=True)

@@ -27,10 +27,10 @@ _OF_A_PAIR = [
     ('role = "mgs+mdt"', 'role = "mdt"', "must have exactly one MGS"),
     ('drbd = "8.4"', 'drbd = "7"', "one of 8.4, 9"),
     *(
-        ('mount = "/mnt/mdt0"', f'mount = "{path}"', "an absolute path, not /etc or /usr")
-        for path in ("mnt/x", "/mnt/x; rm -rf /", "-f", "/", "/etc", "/usr/lib", "/lib64", "/srv/../etc", "/mnt/.")
+        ('mount = "/mnt/mdt0"', f'mount = "{path}"', "a path such as /mnt/mdt0 or /srv/home")
+        for path in "mnt/x /mnt/x;rm -f / /etc /lib64 /var /var/lib /var/lib/drbd/x /var/cache/x /home /srv/../etc /mnt/.".split()
     ),
-    ("clients = 2000", "clients = -1", "at least 0"),
+    ("clients = 2000", "clients = -1", "from 0"),
     ("clients = 2000", 'clients = "many"', "whole number"),
     ("[cluster]", "[cluster", "not valid TOML"),
     ('power_feeds = ["feed-1", "feed-2"]', "power_feeds = []", "at least one power feed"),
@@ -46,7 +46,7 @@ _OF_A_PAIR = [
     ('mail_to = "storage-admins@example.org"', 'mail_to = "root; touch x"', "a mail address"),
     ('mail_to = "storage-admins@example.org"', 'mail_to = "-oX @x"', "a mail address"),
     ('webhook_url_file = "', 'webhook_url_file = "/x; touch x', "an absolute path"),
-    ("clients = 2000", "clients = 99999999999", "at most 2147483647"),
+    ("clients = 2000", "clients = 99999999999", "to 2147483647"),
     ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "q; touch x"', "a host name"),
     ('watch = ["10.1.0.254"]', 'watch = ["fe80::1%; touch x"]', "a list of addresses"),
     ('"feed-1"', '"feed\\u001b[2J"', "without control characters"),

@@ -32,22 +32,14 @@ _WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover und
 
 
 @dataclass(frozen=True)
-class WorkingDirectory:
-    """Path of a drill's working directory, and its inode as DEVICE:INODE."""
-
-    path: str
-    inode: str
-
-
-@dataclass(frozen=True)
 class Pending(Record):
-    """Fault that must be undone. ``path``: file of this record."""
+    """Fault that must be undone. ``directory``: path and inode of the working directory. ``path``: its file."""
 
     fault: str
     owner: Owner
     command: tuple[str, ...]
     undo: Undo
-    directory: WorkingDirectory
+    directory: tuple[str, str]
     path: Path = Path()
 
 
@@ -62,7 +54,7 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     """
     try:
         with own_directory(_directory(root)):
-            here = WorkingDirectory(os.getcwd(), _inode(os.stat(".")))
+            here = os.getcwd(), _inode(os.stat("."))
     except OSError as error:
         raise store_error(error, _directory(root)) from error
     path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
@@ -121,7 +113,7 @@ def _inode(found: os.stat_result) -> str:
 
 def _undo_elsewhere(pending: Pending) -> str:
     """Undo a fault in the drill's directory, or in / if that directory was replaced or does not answer."""
-    path, inode = pending.directory.path, pending.directory.inode
+    path, inode = pending.directory
     with ExitStack() as stack:
         there = "/"
         with suppress(OSError, StrakesError):

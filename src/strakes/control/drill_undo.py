@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from strakes.base.errors import MeasurementError, StrakesError
-from strakes.base.foreign_text import shown_command, without_secrets
+from strakes.base.foreign_text import shell_words, shown_command, without_secrets
 from strakes.base.processes import process_start
 from strakes.lab.ceph_lab import start_metadata_server
 from strakes.lab.ha_pair import Pair
@@ -142,7 +142,7 @@ class MountTargets(Undo):
         failures: dict[str, StrakesError] = {}
         for name, mount in left.items():
             try:
-                RunCommand(tuple(shlex.split(mount))).do(ask)
+                RunCommand(tuple(shell_words(mount))).do(ask)
             except StrakesError as error:
                 failures[name] = error
         # A failure of mount(8) is no error if the target is already mounted.
@@ -153,7 +153,7 @@ class MountTargets(Undo):
         return without_secrets("; ".join(stays))
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
-        seen = ask(shlex.split(words), COMMAND_S)
+        seen = ask(shell_words(words), COMMAND_S)
         if seen.status != 0:
             why = seen.stderr.strip() or f"status {seen.status}"
             raise MeasurementError("a server does not report its mounts", where=words, why=why)

@@ -88,24 +88,7 @@ class JournalEntry:
     wanted: str | None
     known: bool = False
     effective: str | None = None
-    outcome: str = ""
-
-
-@dataclass(frozen=True)
-class _Effect:
-    number: int
-    effective: str | None
-
-
-@dataclass(frozen=True)
-class _Settlement:
-    number: int
-    outcome: Outcome
-
-
-@dataclass(frozen=True)
-class _Attempt:
-    unix_s: UnixTime
+    outcome: Literal["", Outcome] = ""
 
 
 @dataclass(frozen=True)
@@ -116,9 +99,9 @@ class JournalState:
     target: str
     command: tuple[str, ...]
     created_unix_s: UnixTime
-    held: bool = False
-    tried_unix_s: UnixTime = 0.0
-    entries: tuple[JournalEntry, ...] = ()
+    held: bool
+    tried_unix_s: UnixTime
+    entries: tuple[JournalEntry, ...]
     path: Path = Path()
 
     @classmethod
@@ -128,24 +111,21 @@ class JournalState:
             raise ValueError("the journal has no complete line")
         if rows[0]["format"] != _FORMAT_VERSION:
             raise ValueError(f"it has format {rows[0]['format']!r}; this version of strakes reads {_FORMAT_VERSION}")
-        entries, held, tried_unix_s = dict[int, JournalEntry](), False, 0.0
+        entries: dict[int, dict[str, Any]] = {}
+        tried_unix_s = 0.0
         for row in rows[1:]:
             match row["is"]:
                 case "will":
-                    entry = from_record(JournalEntry, row)
-                    entries[entry.number] = entry
+                    entries[row["number"]] = dict(row)
                 case "did":
-                    effect = from_record(_Effect, row)
-                    entries[effect.number] = replace(entries[effect.number], known=True, effective=effect.effective)
+                    entries[row["number"]] |= {"known": True, "effective": row["effective"]}
                 case "settled":
-                    settled = from_record(_Settlement, row)
-                    entries[settled.number] = replace(entries[settled.number], outcome=settled.outcome)
+                    entries[row["number"]] |= {"outcome": row["outcome"]}
                 case "tried":
-                    tried_unix_s = max(tried_unix_s, from_record(_Attempt, row).unix_s)
-                case "held":
-                    held = True
-        state = from_fields(cls, rows[0])
-        return replace(state, held=held, tried_unix_s=tried_unix_s, entries=tuple(entries.values()))
+                    tried_unix_s = row["unix_s"]
+        held = any(row["is"] == "held" for row in rows)
+        found = {"held": held, "tried_unix_s": tried_unix_s, "entries": list(entries.values())}
+        return from_fields(cls, {**rows[0], **found})
 
     @property
     def id(self) -> str:

@@ -26,7 +26,9 @@ _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning 
 # Patterns of texts that need no quotation marks in configuration files, and their descriptions.
 _WORD = (r"(?!-)[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes that does not begin with a dash")
 _PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
-_OF_SYSTEM = r"s?bin|boot|dev|etc|lib\w*|proc|root|run|sys|usr"  # Filesystem Hierarchy Standard
+# Directories of the system and of the cluster (Filesystem Hierarchy Standard), and those that only hold mount points.
+_STATE = r"var/lib/(apt|cluster|corosync|dnf|dpkg|drbd|NetworkManager|pacemaker|pcsd|rpm|strakes[\w-]*|systemd)"
+_SYSTEM = rf"s?bin|boot|dev|etc|lib\w*|proc|root|run|sys|tmp|usr|var(?!/lib/)|(home|media|mnt|opt|srv)(?!/)|{_STATE}"
 _MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
 
 
@@ -43,7 +45,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "Alerts.mail_to": (rf"(?a:{_MAILBOX}(,{_MAILBOX})*)", "a mail address, or several with commas"),
     "Cluster.quorum_host": (r"[A-Za-z0-9][A-Za-z0-9.:-]*", "a host name or an address"),
     **dict.fromkeys(("FileSystem.name", "ServedTarget.clients"), _WORD),
-    "ServedTarget.mount": (rf"(?!/({_OF_SYSTEM})(/|$)|.*/\.\.?(/|$)){_PATH[0]}", "an absolute path, not /etc or /usr"),
+    "ServedTarget.mount": (rf"(?!/({_SYSTEM})(/|$)|.*/\.\.?(/|$)){_PATH[0]}", "a path such as /mnt/mdt0 or /srv/home"),
     "Pdu.snmp_version": _one_of("1", "2c", "3"),
     "Cluster.drbd": _one_of("8.4", "9"),
     "Network.interface": (r"[A-Za-z0-9_.-]{1,15}", "the name of a network card, such as bond0"),
@@ -85,9 +87,7 @@ class _Table:
     def value(self, key: str, shape: object, name: str = "", may_be_empty: object = False) -> Any:
         value: Any = self.values.get(key)
         least = _LEAST.get(name, 0)
-        pattern, wanted = _VALID.get(
-            name, ("", _SHAPES.get(shape, f"a whole number of at least {least} and at most {_MOST}"))
-        )
+        pattern, wanted = _VALID.get(name, ("", _SHAPES.get(shape, f"a whole number from {least} to {_MOST}")))
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         # A control character or line break would damage the XML and configuration files of the plan.
         if any(not text.isprintable() for text in _texts(value)):

@@ -136,10 +136,8 @@ def run(
                 env=environment,
                 start_new_session=True,
             )
-        except ValueError as error:
-            raise BadInputError("a command cannot be started", where=shlex.join(argv), why=str(error)) from error
-        except OSError as error:
-            why = os.strerror(error.errno or 0)
+        except (OSError, ValueError) as error:  # ValueError: an argument has a NUL byte.
+            why = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
             remedy = f"Install {argv[0]}, or add it to the PATH."
             raise EnvironmentLacksError(f"{argv[0]} cannot be started", why=why, remedy=remedy) from error
         _running.add(child)

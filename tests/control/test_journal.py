@@ -104,7 +104,7 @@ def test_files_of_killed_processes_without_open_changes_are_removed(tmp_path: Pa
 @pytest.mark.parametrize(
     "rows",
     [
-        *([{**_HEAD, key: value}] for key in _HEAD if key != "is" for value in (None, [{}], 1e300)),
+        *([{**_HEAD, key: value}] for key in _HEAD if key != "is" for value in (None, [0], 1e300)),
         *([_HEAD, {**_WILL, key: 5}] for key in ("place", "before", "wanted")),
         *([], [5], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]),
     ],

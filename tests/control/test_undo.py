@@ -193,7 +193,7 @@ def test_a_fault_is_undone_where_proc_is_missing(tmp_path: Path, monkeypatch: py
 def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_path: Path) -> None:
     path = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(tmp_path / "mark"))))
     record = json.loads(path.read_text())
-    wrong = [{}, *(record | {key: value} for key in record for value in (None, 5, [{}], record["undo"] | {"argv": 5}))]
+    wrong = [{}, *(record | {key: value} for key in record for value in (None, 5, [0], record["undo"] | {"argv": 5}))]
     texts = [path.read_text()[:40], "[" * 100_000, path.read_text().replace('"pid": ', '"pid": 1e400')]
     for text in (*texts, *map(json.dumps, wrong)):
         path.write_text(text)

@@ -28,7 +28,7 @@ _OF_A_PAIR = [
     ('drbd = "8.4"', 'drbd = "7"', "one of 8.4, 9"),
     *(
         ('mount = "/mnt/mdt0"', f'mount = "{path}"', "a path such as /mnt/mdt0 or /srv/home")
-        for path in "mnt/x /mnt/x;rm -f / /etc /lib64 /var /var/lib /var/lib/drbd/x /var/cache/x /home /srv/../etc /mnt/.".split()
+        for path in ("mnt/x", "/x;rm", "-f", "/", "/lib64", "/var", "/var/lib/drbd", "/home", "/srv/../etc", "/mnt/.")
     ),
     ("clients = 2000", "clients = -1", "from 0"),
     ("clients = 2000", 'clients = "many"', "whole number"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strakes.model.portrait import Portrait
+from strakes.model.record import from_record, to_record
 from strakes.runs.run import Run, told_as_damage
 from strakes.survey.analysis_build import study_portrait
 
@@ -11,11 +12,14 @@ def build_portrait(run: Run) -> Portrait:
     """Return the report: estimates, figures, findings, answers, warnings. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
         if run.manifest["kind"] != "tune":
-            return study_portrait(run)
-        # Import here, because numpy takes 0.2 s to load, and only reports of searches need it.
-        from strakes.tuning.tuned import tuned_portrait
+            portrait = study_portrait(run)
+        else:
+            # Import here, because numpy takes 0.2 s to load, and only reports of searches need it.
+            from strakes.tuning.tuned import tuned_portrait
 
-        return tuned_portrait(run)
+            portrait = tuned_portrait(run)
+        # Facts and options of a run have no types of their own, so check the types of all that is shown.
+        return from_record(Portrait, to_record(portrait))
 
 
 def answers_anything(run: Run) -> bool:

@@ -224,7 +224,7 @@ def test_open_journals_are_in_order_even_if_the_clock_goes_back(root: Path, monk
     for hour in (3, 2, 1):  # the clock is set back each time
         monkeypatch.setattr(time, "time", lambda hour=hour: 3600.0 * hour)
         journal = KnobJournal.begin(root, "/x", ("test",))
-        journal.will(KnobPlace(f"x{hour}", f"x{hour}"), "1", "2")
+        journal.will(KnobPlace(f"x{hour}", f"x{hour}", f"/x{hour}"), "1", "2")
         journal.release()
         made.append(journal.path.stem)
     assert [state.id for state in open_journals(root)[0]] == made

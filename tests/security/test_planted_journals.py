@@ -82,7 +82,7 @@ def test_a_file_system_that_another_user_mounted_proves_no_owner(
     read: Callable[[Path], object],
 ) -> None:
     monkeypatch.setenv("STRAKES_RUN", str(tmp_path / "run"))
-    hold.take(KnobPlace("k", "k"), "8", tmp_path, tmp_path)
+    hold.take(KnobPlace("k", "k", "/k"), "8", tmp_path, tmp_path)
     with faulty_mounted(mounter=OTHER) as mount:
         shutil.copytree(tmp_path / "run", mount.place, dirs_exist_ok=True)
         mount.place.chmod(0o700)

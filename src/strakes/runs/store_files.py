@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -108,7 +109,11 @@ def whole_length(data: bytes) -> int:
     end = data.rfind(b"\n") + 1
     # After a power failure, the last line can have its full length but zeros as content.
     last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
-    return end if not last or _parse_row(last) is not None else end - len(last)
+    try:
+        json.loads(last or "{}")  # An invalid value in a complete row is damage, which must be reported.
+    except (ValueError, RecursionError):
+        return end - len(last)
+    return end
 
 
 def _parse_row(line: bytes, most_values: int = MOST_VALUES) -> dict[str, Any] | None:

@@ -120,9 +120,13 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_creating_a_journal_waits_for_the_lock_of_the_store(tmp_path: Path) -> None:
+def test_creating_a_journal_waits_for_the_lock_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[KnobJournal] = []
     with locked(tmp_path):
+        monkeypatch.setattr(module, "PATIENCE_S", 0.1)
+        with pytest.raises(EnvironmentLacksError, match=f"process {os.getpid()} has"):
+            begin(tmp_path)
+        monkeypatch.undo()
         assert module._is_locked(tmp_path / "knobs" / "lock")
         beginning = threading.Thread(target=lambda: begun.append(begin(tmp_path)))
         beginning.start()

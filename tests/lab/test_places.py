@@ -7,13 +7,13 @@ import pytest
 
 from mounts import other_user
 from strakes.base.errors import BadInputError
+from strakes.base.processes import lock_holder
 from strakes.lab.state import (
     all_directories,
     directory_of,
     labs_root,
     refuse_long_path,
     remove_root,
-    worker_in,
     working_in,
 )
 
@@ -62,11 +62,11 @@ def test_the_directory_of_labs_is_removed_with_the_last_lab_and_its_parent_stays
 
 def test_only_one_command_works_in_a_lab(ceph: Path) -> None:
     with working_in(ceph, make=True):
-        assert worker_in(ceph) == str(os.getpid())
+        assert lock_holder(ceph) == str(os.getpid())
         with pytest.raises(BadInputError, match="another command") as caught, working_in(ceph, make=True):
             pass
         assert str(os.getpid()) in caught.value.why
-    assert not worker_in(ceph)
+    assert not lock_holder(ceph)
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])

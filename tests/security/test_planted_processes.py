@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.processes import commands_of, mark_of, trusted_words
-from strakes.lab.state import worker_in
+from strakes.base.processes import commands_of, lock_holder, mark_of, trusted_words
 from strakes.targets.ceph_tool import access_of
 from strakes.targets.gluster import daemons
 from strakes.targets.mountinfo import parse_mountinfo
@@ -86,7 +85,7 @@ def test_a_lock_of_another_user_is_not_that_of_a_command_on_a_lab(tmp_path: Path
         words = [sys.executable, "-c", _LOCK, str(user)]
         with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE) as child:
             assert child.stdout is not None and child.stdout.readline()
-            assert worker_in(place) == ("" if user else str(child.pid))
+            assert lock_holder(place) == ("" if user else str(child.pid))
             child.kill()
 
 

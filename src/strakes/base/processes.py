@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import re
@@ -18,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import closing, default_root, open_directory
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _SERVER_WAIT = re.compile(
 
 _MOST_POLL_S = 2e6
 _DAY_S = 86_400
+_LOOK_EVERY_S = 0.05
 _MOST_WORDS_BYTES = 8 << 20  # The kernel allows 6 MiB of arguments (execve(2)).
 _CEPH_CONF = "/etc/ceph/ceph.conf"
 
@@ -141,6 +143,32 @@ def is_trusted(process: Path) -> bool:
     """Return whether this user or root owns all user ids of a process. ``process``: its directory in /proc."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
+
+
+def lock_file(descriptor: int, path: Path, limit_s: float) -> None:
+    """Lock a file. Raises OSError if flock(2) fails, EnvironmentLacksError if another process keeps the lock."""
+    ends_s = time.monotonic() + limit_s
+    while True:
+        with suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if time.monotonic() >= ends_s:
+            what, holder = "another strakes process does not release a file", lock_holder(path)
+            why = f"process {holder} has locked the file for {limit_s:g} s" if holder else ""
+            remedy = f"If it is suspended, continue it: kill -CONT {holder or 'PROCESS'}. Or end it."
+            raise EnvironmentLacksError(what, where=str(path), why=why, remedy=remedy)
+        time.sleep(_LOOK_EVERY_S)
+
+
+def lock_holder(path: Path) -> str:
+    """Return the id of the process of this user or root that has locked a file with flock(2), or ""."""
+    with suppress(OSError):
+        lines = Path("/proc/locks").read_text()
+        for pid in re.findall(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{path.stat().st_ino} ", lines):
+            # The lock may belong to another user's file with the same inode number on another file system.
+            with suppress(OSError):
+                if is_trusted(Path("/proc", pid)):
+                    return str(pid)
+    return ""
 
 
 def trusted_words(process: Path, name: str) -> list[bytes]:

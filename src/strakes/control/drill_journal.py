@@ -6,8 +6,6 @@ process (``drill_guard``) undoes it. If the guard is killed too or the power fai
 
 from __future__ import annotations
 
-import fcntl
-import math
 import os
 import secrets
 import time
@@ -16,17 +14,17 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, MeasurementError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.foreign_text import command_line
+from strakes.base.processes import lock_file
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
 from strakes.runs.store_files import store_error, write_json
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
-_LOOK_EVERY_S = 0.5
 _MOST_BYTES = 1 << 20
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover undo, or undo the fault by hand."
 
@@ -82,14 +80,14 @@ def put_right_open(
 ) -> str:
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
-    Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone. ``settle``:
-    remove the file afterwards. Without ``settle``, a lock by another process is ignored after COMMAND_S seconds.
+    Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone.
+    ``settle``: remove the file afterwards, and raise an error if another process keeps its lock for COMMAND_S seconds.
     ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the file in the store,
     if ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
-            _lock(own, None if settle else COMMAND_S)
+            _lock(own, path, required=settle)
             content = os.pread(own, _MOST_BYTES + 1, 0)
             if not content:
                 return ""
@@ -135,16 +133,13 @@ def _undo_elsewhere(pending: Pending) -> str:
             raise
 
 
-def _lock(journal: int, within_s: float | None) -> None:
-    deadline = math.inf if within_s is None else time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(journal, fcntl.LOCK_EX | (0 if within_s is None else fcntl.LOCK_NB))
-            break
-        except BlockingIOError:
-            time.sleep(_LOOK_EVERY_S)
-        except OSError:  # Without locks on this file system, two processes may undo a fault. This does no harm.
-            break
+def _lock(journal: int, path: Path, *, required: bool) -> None:
+    try:
+        with suppress(OSError):  # Without locks on this file system, two processes may undo a fault. This does no harm.
+            lock_file(journal, path, COMMAND_S)
+    except EnvironmentLacksError:
+        if required:
+            raise
 
 
 def _reopened(path: Path, descriptor: int) -> int:

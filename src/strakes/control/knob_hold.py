@@ -7,7 +7,6 @@ the record is removed first. So a record whose change is in no journal means tha
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,7 +19,8 @@ from typing import BinaryIO
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import closing, create_kept, open_directory, open_kept, open_own, remove_kept, replace_kept
 from strakes.base.finite import parse_json
-from strakes.control.knob_journal import JournalState, Owner
+from strakes.base.processes import lock_file
+from strakes.control.knob_journal import PATIENCE_S, JournalState, Owner
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
 
@@ -132,8 +132,9 @@ def _file(place: KnobPlace) -> Path:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     os.close(open_directory(path.parent, make=0o755))
-    with closing(open_kept(path.with_name(".lock"), os.O_RDWR | os.O_CREAT)) as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    path = path.with_name(".lock")
+    with closing(open_kept(path, os.O_RDWR | os.O_CREAT)) as lock:
+        lock_file(lock, path, PATIENCE_S)
         yield
 
 

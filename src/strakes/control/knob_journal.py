@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import closing, move_kept, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json
-from strakes.base.processes import process_start
+from strakes.base.processes import lock_file, process_start
 from strakes.base.units import UnixTime
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_fields, from_record, to_record
@@ -27,6 +27,7 @@ from strakes.targets.marker import boot_id, pid_namespace
 
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
+PATIENCE_S = 10.0  # Maximum seconds to wait for a lock, which commands hold for milliseconds.
 
 # Results of restoring a setting. "unchanged": it already had the old value. "changed by others": it has a value that
 # strakes did not set, so it was not restored. "gone": it no longer exists. "kept": the user keeps the new value.
@@ -159,7 +160,7 @@ def locked(root: Path) -> Iterator[None]:
     except OSError as error:
         raise store_error(error, place) from error
     with closing(descriptor):
-        _lock(descriptor, place, fcntl.LOCK_EX)
+        _lock(descriptor, place / "lock", fcntl.LOCK_EX)
         yield
 
 
@@ -338,7 +339,7 @@ def _is_locked(path: Path) -> bool:
 
 def _lock(descriptor: int, path: Path, how: int) -> bool:
     try:
-        fcntl.flock(descriptor, how)
+        lock_file(descriptor, path, PATIENCE_S) if how == fcntl.LOCK_EX else fcntl.flock(descriptor, how)
     except BlockingIOError:
         return False
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import closing
+from strakes.base.processes import lock_holder
 from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
 from strakes.lab.kind import CLIENT, Lab, load
@@ -31,7 +32,6 @@ from strakes.lab.state import (
     read_state,
     remove_root,
     removed_meanwhile,
-    worker_in,
     working_in,
 )
 from strakes.targets.removal import OPEN_DIRECTORY, empty_directory, remove_empty
@@ -172,7 +172,7 @@ def _status(place: Path) -> LabStatus | None:
 
 def _condition(place: Path, state: LabState) -> tuple[Condition, str]:
     if state.ready_after_s is None:
-        if worker_in(place):
+        if lock_holder(place):
             return "working", f"being started: {state.last_step}"
         return "stale", f"strakes lab up was killed at: {state.last_step or 'the beginning'}"
     if not state.this_boot:

@@ -17,7 +17,7 @@ from typing import Any, Self
 from strakes.base.errors import BadInputError
 from strakes.base.files import PlantedFileError, closing, open_directory, open_kept, open_own, owner_of, read_whole
 from strakes.base.finite import parse_json
-from strakes.base.processes import is_trusted
+from strakes.base.processes import lock_holder
 from strakes.base.units import UnixTime
 from strakes.model.record import from_record
 from strakes.targets.marker import boot_id
@@ -111,7 +111,7 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
         try:
             fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            worker = worker_in(lab)
+            worker = lock_holder(lab)
             raise BadInputError(
                 f"another command is starting or removing the lab {lab.name}",
                 where=str(lab),
@@ -127,19 +127,6 @@ def removed_meanwhile(lab: Path) -> BadInputError:
     """Return the error for a lab that another command has removed."""
     what = f"another command has just removed the lab {lab.name}"
     return BadInputError(what, where=str(lab), remedy="Run the command again.")
-
-
-def worker_in(lab: Path) -> str:
-    """Return the id of the process that has locked a lab's directory, or "" without a lock."""
-    with suppress(OSError):
-        lines = Path("/proc/locks").read_text()
-        found = re.findall(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{lab.stat().st_ino} ", lines)
-        # The lock may belong to another user's file with the same inode number on another file system.
-        for pid in found:
-            with suppress(OSError):
-                if is_trusted(Path("/proc", pid)):
-                    return str(pid)
-    return ""
 
 
 def remove_root() -> None:

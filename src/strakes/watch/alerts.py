@@ -23,8 +23,9 @@ _MOST_WAITING = 1000
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
     """Run a command with the event as JSON on stdin. Raises OSError if it fails or is killed after 10 s."""
-    # Start a process group, so that a shell and its children can be killed together.
-    with subprocess.Popen(list(words), stdin=subprocess.PIPE, process_group=0) as process:
+    # Discard the output, which may be endless. Start a process group, to kill a shell and its children together.
+    null = subprocess.DEVNULL
+    with subprocess.Popen(list(words), stdin=subprocess.PIPE, stdout=null, stderr=null, process_group=0) as process:
         try:
             process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
         except subprocess.TimeoutExpired:

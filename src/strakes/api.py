@@ -22,7 +22,7 @@ Row = TypeVar("Row")
 
 
 class Table(tuple[Row, ...]):
-    """A sequence of rows; each becomes a row of a data frame."""
+    """A sequence of rows, which :meth:`to_pandas` converts to a data frame."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Table(tuple[Row, ...]):
         return f"<{counted(len(self), 'row')}; to_pandas() makes a data frame of them>"
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Return each row as a dictionary. An interval becomes two entries, and each setting becomes one."""
+        """Return each row as a dictionary. Each part of an interval and each setting becomes a separate entry."""
         return [_columns(row) for row in self]
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -20,7 +20,7 @@ class FileKind(NamedTuple):
     pattern: str = ""
 
 
-# Top-level key or table -> the kind of TOML file. No other kind has this key.
+# Top-level key or table -> the only kind of TOML file that has this key.
 TOML_KINDS = {
     "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
     "need": FileKind("a list of needs", "strakes accept FILE DIR"),
@@ -64,7 +64,7 @@ _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return (key in TOML_KINDS or OTHER_KINDS, kind) of a file or directory, or None for an unknown kind."""
+    """Return (key in TOML_KINDS or OTHER_KINDS or "directory", kind of file), or None for an unknown kind."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:

@@ -1,9 +1,9 @@
 """Open and replace files safely, even if another user plants links, pipes or devices.
 
 Paths are resolved from ``/`` with a descriptor for each directory (as systemd's CHASE_SAFE). Symbolic links are
-followed only if this user or root owns them. If this user is root, nobody else may write to the link's directory. A
-file in the store ("kept" file) must be a regular file. On a FUSE mount of another user, all files are treated as files
-of that user.
+followed only if this user or root owns them. Root follows them only in directories where nobody else can write. A file
+in the store ("kept" file) must be a regular file. On a FUSE mount of another user, all files are treated as files of
+that user.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import BinaryIO
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 
 _PIECE_BYTES = 1 << 20
-# O_PATH works without read permission. O_DIRECTORY triggers automounts.
+# O_PATH opens a directory without read permission. O_DIRECTORY triggers automounts.
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_MODE = 0o1300  # Temporary mode of a new directory, to recognise it. No other program uses this mode.
+_NEW_MODE = 0o1300  # Temporary mode that identifies a new directory, because no other program uses this mode.
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
-# Open directories and their paths. Their files are opened by descriptor, because the path may later lead elsewhere.
+# Open directories and their paths. Files below them are opened by descriptor, because the paths may change.
 _pinned: list[tuple[Path, int]] = []
 
 
@@ -44,7 +44,7 @@ class PlantedFileError(PermissionError):
 def default_root() -> Path:
     """Return the directory of the store: $STRAKES_STORE, $XDG_DATA_HOME/strakes or ~/.local/share/strakes."""
     chosen, data_home = os.environ.get("STRAKES_STORE"), os.environ.get("XDG_DATA_HOME", "")
-    if not chosen and os.path.isabs(data_home):  # XDG: ignore relative paths.
+    if not chosen and os.path.isabs(data_home):  # The XDG specification ignores relative paths.
         return Path(data_home) / "strakes"
     try:
         if chosen:
@@ -68,7 +68,7 @@ def closing(descriptor: int) -> Iterator[int]:
 def owner_of(descriptor: int) -> int:
     """Return the id of the user who controls an open file: its owner, or on FUSE mounts the mounting user.
 
-    A FUSE server can invent owners: they count only if this user or root mounted it. Return -1 after an unmount.
+    A FUSE server can invent owners. They count only for mounts of this user or root. Return -1 after an unmount.
     """
     import ctypes
 
@@ -112,10 +112,10 @@ def make_new_directory(path: Path) -> int:
         os.mkdir(path.name, _NEW_MODE, dir_fd=parent)
         _sync(parent)
         with closing(os.open(path.name, _STEP, dir_fd=parent)) as made:
-            # The owner of the parent directory can replace the new directory, also by an older directory of this user.
+            # Check mode and owner, because the owner of the parent directory can replace the new directory.
             if os.fstat(made).st_mode & 0o1777 == _NEW_MODE and owner_of(made) in (0, os.geteuid()):
                 os.chmod(f"/proc/self/fd/{made}", 0o700)
-            else:  # Some file systems store no modes, so require a safe parent directory instead.
+            else:  # Some file systems store no modes. There, check that no other user can replace the directory.
                 try:
                     _require_guarded(parent, (0, os.geteuid()))
                 except PlantedFileError as error:
@@ -125,7 +125,7 @@ def make_new_directory(path: Path) -> int:
 
 @contextmanager
 def pinned(path: Path, opened: int | None = None) -> Iterator[int]:
-    """Yield a descriptor of ``path``. Later accesses below ``path`` use it, even if ``path`` is replaced."""
+    """Yield a descriptor of ``path``. Later accesses below ``path`` use this descriptor, even if the path changes."""
     with closing(open_directory(path) if opened is None else os.dup(opened)) as directory:
         _pinned.append((path, directory))
         try:
@@ -139,7 +139,7 @@ def _directory(path: Path, *, make: int = 0, guarded: bool = False) -> Iterator[
     if known := [directory for name, directory in _pinned if name == path]:
         yield known[-1]
         return
-    # In a user namespace, the machine's root has another user id: the owner of "/".
+    # In a user namespace, the machine's root has another user id, and owns "/".
     trusted = {0, os.geteuid(), os.stat("/").st_uid}
     start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
     with closing(_walk(os.open(start, _STEP), parts, trusted, make=make, name=path, guarded=guarded)) as directory:
@@ -375,7 +375,7 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
     """Return the content of an open file. Raises OSError, or BadInputError for more than ``most_bytes``."""
     content = bytearray()
-    # Files in /proc have a size of 0, and reading them may block.
+    # Files in /proc have a size of 0, so read them to their end. A read that would block returns None.
     size = os.fstat(file.fileno()).st_size
     while size <= most_bytes and len(content) <= most_bytes:
         piece = file.read(size - len(content) if size else _PIECE_BYTES)
@@ -390,8 +390,8 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
     """Return the content of a regular file.
 
-    Raises BadInputError if the file is not regular, is too large, or cannot be read. For an unreadable file, the error
-    consists of ``what`` and ``remedy``.
+    Raises BadInputError if the file is not regular, is too large, or cannot be read. ``what``, ``remedy``: texts of the
+    error if it cannot be read.
     """
     try:
         with open_regular(path) as file:
@@ -483,7 +483,7 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
 
 
 def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
-    """Write a file, or return the target if the name is a trusted symbolic link."""
+    """Write a file. If the name is a trusted symbolic link, return the path in the link instead."""
     try:
         found = os.open(name, _LINK, dir_fd=directory)
     except FileNotFoundError:
@@ -499,7 +499,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         if stat.S_ISREG(status.st_mode) or (not ours and (link or stat.S_ISFIFO(status.st_mode))):
             _replace(name, content, None, directory)
             return None
-        # A file that is open as /proc/PID/fd/N may have no path.
+        # Open a link in /proc by its name, because the file that it leads to may have no path.
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
         # O_NONBLOCK: a pipe without a reader is an error (ENXIO), not an endless wait.
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -544,6 +544,6 @@ def _mode_of(name: str, directory: int) -> int:
         status = None
     mask = os.umask(0)
     os.umask(mask)
-    # Ignore files with several hard links: another user can make a link here to a file with any mode.
+    # Do not keep the mode of a file with several hard links, because another user may have made this link.
     ours = status and stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and status.st_nlink == 1
     return status.st_mode & 0o777 if status and ours else 0o666 & ~mask

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-# A spreadsheet evaluates a cell as a formula if it begins with one of these. The last four are full-width characters.
+# First characters of cells that a spreadsheet evaluates as formulas. The last four are full-width characters.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
 # USER:PASSWORD@ without a URL scheme. The maximum lengths in the pattern bound the matching time.
@@ -18,7 +18,7 @@ _LOGIN = re.compile(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )
-# A setting is a secret if its name contains one of these words, unless the name ends as in _PATH_NAME.
+# Words in names of secret parameters. A name that ends in "file", "path" or similar is not secret.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
@@ -185,9 +185,9 @@ def _without_logins(text: str) -> str:
 
 def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
-    # The name of an object is no secret, and the command that removes it needs it.
+    # Keep the name of an S3 object: it is not secret, and the command that removes the object needs it.
     path = rest if scheme == "s3://" and "?" not in rest else rest and "/..."
-    # If an @ follows the host of a URL, the password contains @ or a slash, and the host is unknown.
+    # If an @ follows the host, the password contains @ or a slash. The host is unknown, so hide the whole URL.
     return scheme + ("..." if "@" in rest else host + path)
 
 
@@ -218,7 +218,7 @@ def for_csv(value: object) -> object:
     """
     if not isinstance(value, str):
         return value
-    # Some spreadsheets skip leading white space and invisible characters.
+    # Check the first visible character, because some spreadsheets skip white space and invisible characters.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
     text = escaped(value, kept="\n\t")
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

@@ -1,4 +1,4 @@
-"""Delay interrupts until a new file or process has been recorded for removal, and interrupt code at a time limit."""
+"""Defer signals while a new file or process is recorded for removal, and interrupt code that exceeds a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Delay signal handlers until the end of a ``with`` block in the main thread, which runs all handlers."""
+    """Run the handlers of signals only at the end of a ``with`` block. No effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -61,7 +61,7 @@ def secure_environment() -> None:
             os.environ["HOME"] = pwd.getpwuid(os.geteuid()).pw_dir
         except KeyError:
             os.environ["HOME"] = "/"
-    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR"):  # Matplotlib writes to these directories.
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR"):  # caches and settings of Matplotlib
         if name in os.environ and not _is_own_directory(os.environ[name]):
             del os.environ[name]
     temporary = (*map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp", os.path.expanduser("~"))
@@ -89,7 +89,7 @@ def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
     """
     try:
         ended = os.pidfd_open(child.pid)
-    except (AttributeError, OSError):  # pidfd_open(2) needs Linux 5.3.
+    except (AttributeError, OSError):  # Linux before 5.3 has no pidfd_open(2).
         return child.wait(timeout_s)
     with closing(ended):
         poll = select.poll()
@@ -102,7 +102,7 @@ def engine_path() -> Path:
     """Return the path of the engine: $STRAKES_ENGINE, or the engine inside the package."""
     if chosen := os.environ.get("STRAKES_ENGINE"):
         return Path(chosen)
-    # An editable installation has two package directories: one with the sources, one with the built engine.
+    # Search both package directories of an editable installation. Only one of them contains the built engine.
     places = [Path(place, "bin", "strakes-engine") for place in sys.modules["strakes"].__path__]
     return next(filter(Path.exists, places), places[0])
 
@@ -114,7 +114,7 @@ def python_module(module: str, *words: str) -> list[str]:
     """
     module_file = Path(__file__).resolve()
     user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-    # Python's option -I also ignores the user's site directory.
+    # Option -I ignores the user's site directory, so use -P if strakes is installed there.
     isolation = "-P" if user_site and module_file.is_relative_to(Path(user_site).resolve()) else "-I"
     return [sys.executable, isolation, "-m", module, *words]
 
@@ -140,7 +140,7 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def is_trusted(process: Path) -> bool:
-    """Return whether this user or root owns all user ids of a process. ``process``: its directory in /proc."""
+    """Return whether all user ids of a process are root or this user. ``process``: its directory in /proc."""
     users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
     return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
 
@@ -193,7 +193,7 @@ def process_start(pid: int) -> int | None:
 def lives_in_container(pid: int, started: int, namespace: str) -> bool:
     """Return whether a process in a container still runs. ``pid``: its id inside the container.
 
-    ``namespace``: PID namespace of the container, such as ``pid:[4026531836]``. ``started``: start time of the process.
+    ``namespace``: PID namespace, such as ``pid:[4026531836]``. ``started``: start of the process in clock ticks.
     """
     for number in filter(str.isdigit, os.listdir("/proc")):
         own = re.search(r"^NSpid:.*\s(\d+)$", _proc_text(number, "status"), re.MULTILINE)
@@ -209,7 +209,7 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
 
 
 def mark_of(pid: int, started: int) -> dict[str, str]:
-    """Return an environment variable that marks all commands started by a process."""
+    """Return an environment variable (name -> value) that marks all commands started by a process."""
     return {_STARTED_BY: f"{pid}:{started}"}
 
 
@@ -235,7 +235,7 @@ def descendants_of(pid: int) -> tuple[int, ...]:
 
 
 def kernel_waits(pid: int) -> dict[int, int]:
-    """Return thread id -> number of context switches, for threads that wait in the kernel."""
+    """Return thread id -> number of voluntary context switches, for the threads that wait in the kernel."""
     waits = {}
     with suppress(FileNotFoundError, ProcessLookupError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -243,7 +243,7 @@ def kernel_waits(pid: int) -> dict[int, int]:
             status = dict(line.split(":", 1) for line in _proc_text(place, "status").splitlines() if ":" in line)
             state = status.get("State", "").split()[:1]
             killed = int(status.get("SigPnd", "0"), 16) & _KILL
-            # While a thread waits for a server, Linux may show it as interruptible (state S).
+            # A thread that waits for a server may be in state S (interruptible), so check its kernel function.
             if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_proc_text(place, "wchan"))):
                 waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
     return waits
@@ -265,7 +265,7 @@ def _proc_text(place: str, name: str) -> str:
 
 
 def _fields(pid: int | str) -> list[str]:
-    # In /proc/PID/stat, the second field is the program's name in parentheses, with any characters.
+    # The program's name may contain spaces and parentheses, so skip /proc/PID/stat to the last parenthesis.
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     return []

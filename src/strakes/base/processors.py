@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-# Seconds and number of samples for counting running threads: one sample in each kernel tick of 10 ms.
+# Sampling of running threads: duration in seconds, and number of samples (one per kernel tick of 10 ms).
 _LOOK_S, _SAMPLES = 0.3, 30
 
 
@@ -24,7 +24,7 @@ def other_programs(proc: Path = Path("/proc"), look_s: float = _LOOK_S) -> Other
     try:
         for _ in range(_SAMPLES):
             time.sleep(look_s / _SAMPLES)
-            # proc_loadavg(5): the fourth field is running/all threads.
+            # The fourth field is running/all threads (proc_loadavg(5)). Subtract this thread.
             running += int((proc / "loadavg").read_text().split()[3].partition("/")[0]) - 1
     except (OSError, ValueError, IndexError):
         return None

@@ -54,7 +54,7 @@ class TomlFile:
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def tables(self, key: str, known: Collection[str], lacking: str, remedy: str) -> list[Any]:
-        """Return the tables called ``key``. Raises BadInputError without tables, and for keys not in ``known``."""
+        """Return the tables called ``key``. Raises BadInputError if they are missing, or for a key not in ``known``."""
         if unknown := sorted(set(self.values) - set(known)):
             remedy = did_you_mean(unknown[0], known)
             raise BadInputError(f"unknown key {unknown[0]!r}", where=self.name, remedy=remedy)
@@ -94,7 +94,7 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
 
 
 def read_toml(path: Path, what: str, kind: str) -> TomlFile:
-    """Read a TOML file. ``what``: its name in messages. ``kind``: the top-level key that identifies it.
+    """Read a TOML file. ``what``: the file's name in messages. ``kind``: the top-level key that such files have.
 
     Raises BadInputError. For another kind of file, the error names the command that reads such files.
     """

@@ -86,7 +86,7 @@ def parse_rate(text: str) -> float:
 
 
 def parse_count(text: str) -> float:
-    """Return a number, for example of files. k, M, G and T are powers of ten. Raises BadInputError.
+    """Return a number without unit, such as a number of files. k, M, G and T are powers of 1000. Raises BadInputError.
 
     >>> parse_count("2000"), parse_count("1.5M"), parse_count("40k")
     (2000.0, 1500000.0, 40000.0)

@@ -22,27 +22,27 @@ from strakes.base.foreign_text import for_terminal
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
 from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
 
-_DONE = signal.SIGUSR1  # Signal from the child: its work is done.
+_DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Seconds that a child may take to exit after its work: while it waits in the kernel, and while it computes.
+# Seconds that a child may take to exit after its work: the first if it waits in the kernel, the second if not.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
-_GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt until the child is given up. The command must end within 30 s.
+_GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt until the child is abandoned. The command must end within 30 s.
 
 # A thread with at most this many context switches per second counts as hanging. Lustre's retries cause one a second.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 _DEAD_AFTER_S = 30.0
-# The child's watchdog thread reports every second. If its last report is older than this, the watchdog hangs.
+# The child's watchdog thread reports every second. After this number of seconds without a report, it counts as hanging.
 _OLD_S = 10.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # From linux/prctl.h.
 _LOOK_EVERY_S = 2.0
 _LAST_S = 1.0
 _PIPE_BYTES = 1 << 16
 _TICK_S = 0.1
-_SIGNAL_BYTES = _SET_BYTES = 128  # Size of struct signalfd_siginfo (signalfd(2)), and of sigset_t in the C library.
+_SIGNAL_BYTES = _SET_BYTES = 128  # Bytes of struct signalfd_siginfo (signalfd(2)), and of the C library's sigset_t.
 
 
 def run_apart(
@@ -52,12 +52,12 @@ def run_apart(
     *,
     limited: bool = True,
 ) -> int:
-    """Run ``work`` in a child process and return the exit status.
+    """Run ``work`` in a child process and return the exit status of the child.
 
-    Signals are passed to the child, and a signal that ends the child also ends this process. After its work, the child
-    has ``patience_s`` seconds to exit. Afterwards it is abandoned, with its descendants that wait in the kernel, and
-    all are listed on standard error. ``limited``: also abandon a child that waits for a dead server during its work,
-    with an error and status 1. ``explain``: returns the directory, the reason and the remedy for this error.
+    The parent passes signals on to the child. If a signal ends the child, it also ends the parent. After its work, the
+    child has ``patience_s`` seconds to exit. Then the parent abandons the child and its descendants that wait in the
+    kernel, and lists them on standard error. ``limited``: if the child waits for a dead server during its work, abandon
+    it with an error and status 1. ``explain``: function that returns directory, reason and remedy for this error.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
@@ -207,7 +207,7 @@ class _Watch:
         left = {self._child: self._child} if self._status is None else {}
         return left | {process: thread for process, thread, _ in sorted(_waits(), reverse=True)}
 
-    def _next_signal(self, within_s: float) -> int:  # sigtimedwait() returns garbage after SIGSTOP and SIGCONT
+    def _next_signal(self, within_s: float) -> int:  # signalfd, because sigtimedwait() returns garbage after SIGCONT
         poll = select.poll()
         poll.register(self._signals, select.POLLIN)
         if not poll.poll(within_s * 1000):
@@ -230,7 +230,7 @@ class _Watch:
 
 
 def _waits(*processes: int) -> list[tuple[int, int, int]]:
-    # At the limit of open files, /proc cannot be read.
+    # At the limit of open files, /proc cannot be read. Then report no waiting threads.
     with suppress(OSError):
         family = processes or descendants_of(os.getpid())
         return [(process, thread, times) for process in family for thread, times in kernel_waits(process).items()]

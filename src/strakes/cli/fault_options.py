@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultOptions:
-    """Options of a fault: what to cause, and the user's consent to the interruption of the service."""
+    """Options of a fault: its kind, its target, and the user's consent to the interruption of the service."""
 
     fault: str | None = option('Fault to cause. "--fault list" lists all.', metavar="FAULT")
     fault_command: str = option("Command that causes the fault, for any system.", default="", metavar="COMMAND")
@@ -73,7 +73,7 @@ class FaultOptions:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients can be sessions of libcephfs. If they cannot on a CephFS, print the reason."""
+    """Return whether a drill's clients can be libcephfs sessions. On a CephFS, print the reason if they cannot."""
     from strakes.control.fault_cephfs import is_cephfs
     from strakes.runs.choice import with_launcher
     from strakes.runs.engine import LocalEngine

@@ -136,11 +136,11 @@ def cli(ctx: click.Context, language: str | None) -> None:
         click.echo(ctx.get_help())
 
 
-# Minimum limit on address space: OpenBLAS cannot allocate its buffers in 300 MB, but can in 450 MB.
+# Smallest accepted limit on address space. OpenBLAS cannot allocate its buffers in 300 MB, but can in 450 MB.
 _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
-# Minimum limit on open files. A survey needs 24, and each of up to 64 parallel commands on servers needs 6.
+# Smallest accepted limit on open files. A survey needs 24, and each of up to 64 parallel commands on servers needs 6.
 _LEAST_OPEN_FILES = 512
-# Minimum limits on file size and stack. Buffer files have up to 68 MiB. Engines crash with 800 KiB of stack.
+# Smallest accepted limits on file size and stack. Buffer files have up to 68 MiB. Engines crash with 800 KiB of stack.
 _LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 2 << 20
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
@@ -173,7 +173,7 @@ def main() -> int:
         return _complain(known, error)
 
 
-def _open_standard_files() -> None:  # a file opened later must not get descriptor 0, 1 or 2
+def _open_standard_files() -> None:  # If descriptor 0, 1 or 2 is closed, the next open() would reuse it.
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -181,7 +181,7 @@ def _open_standard_files() -> None:  # a file opened later must not get descript
             null = os.open(os.devnull, mode)
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # Python reads modules from the directories in these variables even with its option -I.
+    # Remove these variables. Even with its option -I, Python reads modules from the directories that they name.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 
@@ -244,7 +244,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # click's main() is not used, because it mistakes every broken pipe, also one to the engine, for a closed stdout.
+    # click's main() is not used, because it mistakes every broken pipe, even the engine's, for a closed stdout.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_limits()
@@ -263,7 +263,7 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _require_limits() -> None:
-    # With too little memory, OpenBLAS hangs. With too few descriptors, files could not be removed after a run.
+    # With too little memory, OpenBLAS would hang. With too few descriptors, a run could not remove its files.
     for kind, what, unit, least, letter in (
         (resource.RLIMIT_AS, "the limit on address space is too low", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
         (resource.RLIMIT_NOFILE, "the limit on open files is too low", 1, _LEAST_OPEN_FILES, "n"),
@@ -347,7 +347,7 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
     for line in (*error.lines(), *(f"  also: {note}" for note in getattr(cause or error, "__notes__", ()))):
         text = as_called(for_terminal(line))
         with suppress(OSError):
-            with suppress(OSError, ImportError):  # at the limit of open files, no module can be loaded
+            with suppress(OSError, ImportError):  # broken() imports modules, which fails at the limit of open files
                 text = broken(text, sys.stderr)
             click.echo(text, err=True)
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):

@@ -38,7 +38,7 @@ def request_from(
     studies: tuple[Study, ...],
     amounts: Amounts | None = None,
 ) -> Request:
-    """Return a request to run these studies with all levels of their factors."""
+    """Return a request to run ``studies`` in full, with every value of each setting."""
     return Request(
         kind,
         name,
@@ -61,7 +61,7 @@ def request_from(
 
 
 def measure(request: Request, options: Measuring) -> int:
-    """Run a request, show its result, and return 0. A run of a plan writes a report only with --html."""
+    """Run a request, print its summary, and return 0. If the request is a plan, write a report only with --html."""
     run = perform(request, options)
     conclude(run, options, asked=options.html is not None or request.kind != "run")
     return 0
@@ -70,7 +70,7 @@ def measure(request: Request, options: Measuring) -> int:
 def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
     """Store the findings of a run, write JSON and report, and print the summary.
 
-    ``asked``: whether to write the report. Returns False if JSON replaces the summary on standard output.
+    ``asked``: whether to write the HTML report. Returns False if standard output has JSON instead of the summary.
     """
     from strakes.report.summary import render_summary
 
@@ -121,7 +121,7 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 
 
 def analyse(run: Run) -> Portrait:
-    """Store the findings of a run and return them. The current language must be English."""
+    """Return the results of a run, and store them as findings.json. The current language must be English."""
     portrait = build_portrait(run)
     run.write("findings.json", asdict(portrait))
     return portrait

@@ -59,8 +59,8 @@ def argument(metavar: str, **settings: Any) -> Any:
 def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Return a decorator that adds options and arguments to a command, according to the parameters of its function.
 
-    A parameter declares an option by its default or its annotation. If the annotation is a dataclass, each field of the
-    class declares an option, and the command gets an instance. ``defaults``: option -> default for this command.
+    The default or the annotation of a parameter declares an option. If the annotation is a dataclass, each field of the
+    class declares an option, and the function gets an instance. ``defaults``: option -> default for this command.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -106,7 +106,7 @@ def _refuse_lost_files(values: Iterable[object], read: Iterable[Path]) -> None:
     kept = {_identity(each) for each in named if isinstance(each, str | Path) and os.path.isfile(each)}
     store = real_path(default_root()) if any(isinstance(each, Output) for each in named) else Path()
     for path in (each.path for each in named if isinstance(each, Output) and each.path is not None):
-        earlier = not path.exists() or path.suffix in (".json", ".html")  # new, or a result of an earlier command
+        earlier = not path.exists() or path.suffix in (".json", ".html")  # the file is new, or a result of strakes
         places = [store / "runs", store / "knobs", store / "drills", *(() if earlier else map(real_path, read))]
         inside = any(real_path(path).is_relative_to(place) for place in places)
         if inside or _identity(path) in kept:
@@ -270,7 +270,7 @@ class Output:
             click.echo(text, nl=not text.endswith("\n"))
             return
         try:
-            write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # file names need not be UTF-8
+            write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # file names may not be valid UTF-8
         except OSError as error:
             remedy = "Give another file. No measurement is lost. To write the report again: strakes report latest"
             where, why = str(self.path), error.strerror or str(error)
@@ -298,12 +298,12 @@ FAILED_OUTPUTS = "strakes.cli.failed_outputs"
 
 
 def prints_summary(*outputs: Output | None) -> bool:
-    """Return False if a document goes to standard output, where a summary would mix with it."""
+    """Return whether to print a summary, which must not mix with a document on standard output."""
     return all(output is None or output.path is not None for output in outputs)
 
 
 def write_document(output: Output | None, text: str) -> bool:
-    """Write the document if there is an output. Return whether to print a summary. Errors are printed later."""
+    """Write the document unless ``output`` is None. Return whether to print a summary. Store errors in the context."""
     if output is not None:
         try:
             output.write(text)
@@ -313,7 +313,7 @@ def write_document(output: Output | None, text: str) -> bool:
 
 
 def write_json(output: Output | None, document: object) -> bool:
-    """Write the document as JSON if there is an output. Return whether to print a summary."""
+    """Write the document as JSON unless ``output`` is None. Return whether to print a summary."""
     from strakes.base.finite import to_json
 
     return write_document(output, "" if output is None else to_json(document, indent=1))

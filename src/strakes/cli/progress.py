@@ -1,4 +1,4 @@
-"""Progress of long commands on standard error: a live display on a terminal, or else lines."""
+"""Progress of long commands on standard error: a live display on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LiveProgress:
         return self
 
     def resumed(self, spent_s: float) -> None:
-        """Add the seconds that the run took before it was interrupted to the elapsed time."""
+        """Count the seconds before the interruption of a resumed run as elapsed time."""
         self._started -= spent_s
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:

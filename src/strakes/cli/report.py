@@ -47,7 +47,7 @@ def figure(
     from strakes.runs.store import Store
     from strakes.tuning.portraits import build_portrait
 
-    if name is None and run[:1].isalpha() and not run.startswith("latest"):  # only the id of a run begins with a digit
+    if name is None and run[:1].isalpha() and not run.startswith("latest"):  # ids of runs begin with a digit
         run, name = "latest", run
     portrait = build_portrait(Store().open(run))
     if name is None:

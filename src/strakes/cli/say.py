@@ -56,7 +56,7 @@ def remark(text: str) -> None:
 
 
 def say_sentences(text: str) -> None:
-    """Print each line of a text as a sentence."""
+    """Print each line of a text with :func:`say_sentence`."""
     for line in text.split("\n"):
         say_sentence(line)
 

@@ -12,14 +12,14 @@ from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
 
-_AGAIN_S = 0.05  # Seconds until a signal is sent again if Python has dropped its exception.
+_AGAIN_S = 0.05  # Seconds until a signal is sent again, if Python dropped its KeyboardInterrupt.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = "\x1b[?25h"  # Escape sequence that shows the cursor, which live displays hide.
 _STOPPING = (
     "strakes: stopping and cleaning up; interrupt again to stop sooner",
     "strakes: stopping now; remove leftover files with: strakes clean DIR",
 )
-# Lines to print below a live display, because it would overwrite a signal handler's own output. None: no display.
+# Lines for a live display to print, because it would overwrite the output of a signal handler. None: no display.
 below: list[str] | None = None
 
 
@@ -27,8 +27,8 @@ below: list[str] | None = None
 def orderly_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first signal and at the second Ctrl-C. End the process at the third Ctrl-C.
 
-    Further SIGTERM and SIGHUP are ignored, because they may repeat one request. Batch systems and lost sessions send
-    signals to all processes of a job.
+    Further SIGTERM and SIGHUP are ignored. Batch systems and lost sessions signal all processes of a job, so a single
+    request may arrive several times.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -61,7 +61,7 @@ def orderly_signals() -> Iterator[None]:
         else:
             hook(found)
 
-    # Keep ignoring signals that the caller ignores, as nohup does.
+    # A caller such as nohup ignores some signals. Keep ignoring these.
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }

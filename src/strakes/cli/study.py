@@ -115,7 +115,7 @@ def command(
     return measure(request, sampling)
 
 
-# Share of the time budget for the study that creates many files. Twice the share would leave no time for others.
+# Share of the time budget for the study that creates many files. Twice the share would leave nothing for other studies.
 _SHARE_OF_POPULATION = 0.5
 
 _LEAST_S = 10.0

@@ -27,7 +27,7 @@ from strakes.control.drill_undo import Undo
 UNDO_LIMIT_S = 300.0
 _AGAIN_S = 5.0
 _LATE_S = 5.0
-_MOST_POLL_S = 2e6  # The time-out of poll(2) is a 32-bit number of milliseconds.
+_MOST_POLL_S = 2e6  # Maximum time-out of poll(2), which is a 32-bit number of milliseconds.
 _CAUSED, _TRIED = b".", b"tried"
 
 
@@ -37,7 +37,7 @@ class Promise:
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
         """Record how to undo the fault, and start the guard process.
 
-        Raises StrakesError if that fails. In this case, the fault must not be caused. ``within_s``: maximum duration of
+        Raises StrakesError on failure. In this case, the fault must not be caused. ``within_s``: maximum duration of
         the fault in seconds.
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
@@ -47,7 +47,7 @@ class Promise:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 self._copy = os.memfd_create("record")
                 os.write(self._copy, file.read())
-                # The child inherits an O_PATH descriptor, because closing it sends no request to a server.
+                # The child gets an O_PATH descriptor, because closing such a descriptor sends no request to a server.
                 self._journal = os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
             self._guard = subprocess.Popen(
                 python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),

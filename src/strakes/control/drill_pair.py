@@ -191,7 +191,7 @@ def switched_off(
 ) -> dict[str, float]:
     """Return fenced node -> seconds from the fault until the node's BMC was asked to cut the power.
 
-    The first request counts. But the fault ``power-off`` is such a request itself. For this fault, the last request
+    The first request to the BMC counts. For the fault ``power-off``, which is itself such a request, the last request
     before the cluster reports success counts.
     """
     if fault != POWER_OFF:

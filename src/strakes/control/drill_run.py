@@ -31,15 +31,15 @@ from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace, sweep
 
 _PATIENCE_S = 600.0
-_MOST_NAMED = 10  # Maximum number of clients named in an error message. Doubling it doubles the message.
+_MOST_NAMED = 10  # Maximum number of clients named in an error message.
 _FILE_BYTES = 4096
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5
-# Seconds to wait after an interrupt until the fault is undone: if clients work, and if clients hang. strakes.cli.apart
-# kills this process 24 s after the interrupt, and the engine needs most of this time.
+# Maximum seconds to wait after an interrupt until the fault is undone: if clients work, and if clients hang. These are
+# short, because strakes.cli.apart kills this process 24 s after the interrupt and the engine needs most of this time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
 _SILENT_S, _REMIND_S = 10.0, 30.0
-_WHOLE_SECONDS_S = 1.0  # Resolution of the times that Lustre records for connections.
+_WHOLE_SECONDS_S = 1.0  # Lustre records times of connections in whole seconds.
 
 Say = Callable[[str], None]
 
@@ -49,7 +49,7 @@ class Drill:
     """Parameters of a drill.
 
     ``sessions``: each client is a session of libcephfs instead of a thread that uses the mount. ``servers``: how to
-    reach the servers, whose counters are read.
+    reach the servers to read their counters.
     """
 
     directory: Path
@@ -201,7 +201,7 @@ class ConnectionWatch:
         looked_s = time.time()
         over = False
         while not over:
-            over = stop.wait(_LOOK_EVERY_S)  # Lustre keeps only the last 16 changes of a connection.
+            over = stop.wait(_LOOK_EVERY_S)  # Look often: Lustre keeps only the last 16 changes of a connection.
             try:
                 changes = self._target.connection_changes()
             except StrakesError as error:
@@ -248,7 +248,7 @@ class _Stroke:
         self._promise: Promise | None = None
         self._ahead_s = self._struck_s = 0.0
         self._begun, self._stop, self._seen_enough, self._caused = (threading.Event() for _ in range(4))
-        # Used in place of Thread.join(). In Python 3.11, an interrupt of join() marks a running thread as ended.
+        # Use this event, not Thread.join(): in Python 3.11, an interrupt of join() marks a running thread as ended.
         self._ended = threading.Event()
         self._workers = [threading.Thread(target=work, daemon=True) for work in (self._act, self._remind)]
         seen = (self.moments.append, self._seen_enough)
@@ -283,7 +283,7 @@ class _Stroke:
             self._ended.wait(within_s if self.interrupted else None)
         except KeyboardInterrupt:
             self.interrupted = True
-            # Wait for the command that causes the fault. If it ran after the undoing, the fault would stay.
+            # Wait for the command that causes the fault. If the command ran after the undoing, the fault would remain.
             self._caused.wait()
         if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()

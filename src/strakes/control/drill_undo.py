@@ -100,7 +100,7 @@ class RunCommand(Undo):
 class MountTargets(Undo):
     """Mount Lustre targets again, except targets that another server has mounted.
 
-    Two mounts of one target destroy it. ``mounts``: command lines, one for each target in ``names``. ``here``: command
+    Mounting a target twice destroys it. ``mounts``: command lines, one for each target in ``names``. ``here``: command
     line that prints the mounts of the target's usual server. ``elsewhere``: the same for each other server.
     """
 

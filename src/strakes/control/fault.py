@@ -120,8 +120,8 @@ class PowerOff(OneCommand):
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
-        # ipmitool reads the password from a file; fence_ipmilan would show it on a command line. Cipher suite 3,
-        # because older BMCs lack the default, 17.
+        # Use ipmitool, because fence_ipmilan would show the password on a command line. Use cipher suite 3, because
+        # older BMCs lack suite 17, the default.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")

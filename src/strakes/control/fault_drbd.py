@@ -37,7 +37,7 @@ class _Copies(NamedTuple):
 class DisconnectPeer(OneCommand):
     """Disconnect the peer, which then misses all writes. Undoing reconnects it and sends it the changed blocks."""
 
-    # Synchronising all blocks of a large device takes hours.
+    # Allow four hours, because synchronising all blocks of a large device takes hours.
     back_within_s = 4 * 3600.0
     cause: ClassVar[str] = "disconnect"
     remedy: ClassVar[str] = "connect"

@@ -1,6 +1,6 @@
 """Faults of a Pacemaker cluster: put a node into standby, fence a node, or report a failed resource.
 
-On a machine outside the cluster, each command is prefixed by ``--via 'ssh root@mds-b'``.
+On a machine outside the cluster, the option ``--via`` gives a prefix of all commands, such as ``ssh root@mds-b``.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def _addresses_of(cib: Cib) -> list[str]:
 def is_served(cib: Cib, mount: Mount) -> bool:
     """Return False if a mount certainly belongs to a server outside the cluster, else True.
 
-    A local mount must be a resource of the cluster. The server of a remote mount must be a node of the cluster, if its
-    address is known. For Lustre, any Lustre resource is enough, because a CIB contains no NIDs.
+    A local mount must be a resource of the cluster. The server of a remote mount must have an address of the cluster,
+    if both are known. For a Lustre mount, any Lustre resource is enough, because a CIB contains no NIDs.
     """
     if not mount.remote:
         return mount.mount_point in {one.mount_point for one in cib.services if one.is_mount}

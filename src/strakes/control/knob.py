@@ -32,8 +32,8 @@ class Knob:
 
     A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset``. ``by_hand``: instructions
     for a knob that strakes does not change. ``in_force``: command that prints the values that servers use. ``adjusts``:
-    how the system alters values. ``moves``: other settings in its directory that the system changes with it.
-    ``not_from``: a value that can never be changed, and the reason.
+    how the system alters values. ``moves``: settings in the same directory that the system changes together with the
+    knob. ``not_from``: a value that can never be changed, and the reason.
     """
 
     name: str

@@ -38,7 +38,7 @@ class ServerUnreadError(EnvironmentLacksError):
 def remembering(run: Runner, servers: Servers | None = None) -> Runner:
     """Return a runner that caches the output of each command.
 
-    After a time-out, the runner does not query that server again. The total time for all servers is limited.
+    If a server does not answer in time, the runner does not query it again. The total time for all servers is limited.
     """
     known: dict[tuple[str, ...], Completed] = {}
     silent: dict[tuple[str, ...], StrakesError] = {}
@@ -72,7 +72,7 @@ class Bindings:
         self._run = run or target.run
 
     def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
-        """Return all places that store the setting. Raises BadInputError for none, StrakesError if a query fails."""
+        """Return all places where a knob is stored. Raises BadInputError if none, StrakesError if a query fails."""
         if knob.by_hand:
             raise BadInputError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
         if knob.file:

@@ -21,7 +21,7 @@ from strakes.control.knob_restore import Restored, close_change, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end
 from strakes.targets.target import Target
 
-# Both the main thread and the watchdog can restore settings.
+# Keeps the main thread and the watchdog from restoring settings at the same time.
 _restoring = threading.Lock()
 
 Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
@@ -29,7 +29,7 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 @dataclass(frozen=True)
 class Reading:
-    """Values of a knob. ``values``: place, such as a server -> value, or None if the knob is not set there.
+    """Values of a knob. ``values``: place (such as a server) -> value, or None for a place without a value.
 
     ``why``: reason for missing values. ``unread``: error message about a server that could not be read.
     """
@@ -51,7 +51,7 @@ class Effective:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return a text for each place or daemon whose value is not the wanted one."""
+        """Return a text for each place or daemon whose value differs from ``wanted``."""
         knob, cause = self.knob, "the daemon's own configuration or one of its options takes precedence"
         found = [(f"{name} is", value, knob.adjusts) for name, value in self.values.items()]
         found += [(f"{name} uses", value, cause) for name, value in self.in_force.items()]
@@ -73,7 +73,7 @@ class Change(dict[str, Effective]):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return a text for each place or daemon whose value is not the wanted one."""
+        """Return a text for each value that differs from the wanted value, for all settings."""
         return tuple(remark for effective in self.values() for remark in effective.remarks)
 
 

@@ -53,7 +53,7 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            # A journal in another container is invisible. Its record is then valid only if the value has changed.
+            # A record without a visible journal may come from a container. Ignore it if the setting has the old value.
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host
@@ -83,7 +83,7 @@ def give_back(place: KnobPlace, store: Path) -> None:
 
 
 def hand_over(place: KnobPlace, before: str | None, store: Path, heir: JournalState) -> None:
-    """Move a setting's record to the journal ``heir`` of the same store. ``before``: original value in ``heir``."""
+    """Assign the record of a setting to ``heir``, another journal of the store. ``before``: old value in ``heir``."""
     record = KnobRecord(os.path.abspath(store), os.path.abspath(heir.path), heir.target, heir.owner, place, before)
     path = _file(place)
     with suppress(OSError), _locked(path):

@@ -57,7 +57,7 @@ class Owner:
 
     def life(self) -> Life:
         """Return the state of the process: "alive", "dead" or "elsewhere" (another host or container)."""
-        if not self.this_boot:  # First compare boots, because a host name may change.
+        if not self.this_boot:  # First compare boots, because a host name can change without a boot.
             return "dead" if self.host == socket.gethostname() else "elsewhere"
         if self.namespace != pid_namespace():
             return "elsewhere"
@@ -223,7 +223,7 @@ class KnobJournal:
         return self._last
 
     def note(self, kind: Kind, **fields: object) -> None:
-        """Append a line and flush it to disk. Raises StrakesError if that fails."""
+        """Append a line to the journal and flush it to disk. Raises StrakesError if that fails."""
         self._file.append({"is": kind, **fields})
         if self._rows is not None:
             self._rows.append({"is": kind, **fields})
@@ -333,7 +333,7 @@ def _remove(path: Path) -> None:
 
 def _is_locked(path: Path) -> bool:
     with suppress(OSError), closing(open_kept(path, os.O_RDWR)) as descriptor:
-        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # A shared lock allows two tests at once.
+        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # Several processes may test at once.
     return False
 
 

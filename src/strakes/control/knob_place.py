@@ -76,8 +76,8 @@ _INVALID = re.compile("EINVAL|Invalid argument|out of range|error parsing value|
 
 
 def inode_above(file: str) -> int:
-    """Return the inode number of the directory of a file in /sys, or 0 if there is none."""
-    directory = os.path.dirname(file).removesuffix("/iosched")  # The kernel recreates iosched for each scheduler.
+    """Return the inode number of the directory of a file in /sys, or 0 for another file."""
+    directory = os.path.dirname(file).removesuffix("/iosched")  # iosched is a new directory for each scheduler.
     return os.stat(directory).st_ino if file.startswith("/sys/") and os.path.isdir(directory) else 0
 
 
@@ -90,7 +90,7 @@ class KnobPlace:
     """Place where a setting is stored. ``servers``: template of a command that reaches ``host``.
 
     ``moved``: the system changes this setting together with another one. ``inode``: inode number of the directory of a
-    file in /sys, or 0. It detects another disk of the same name.
+    file in /sys, or 0. A changed number shows that another disk has taken the name.
     """
 
     knob: str
@@ -111,7 +111,7 @@ class KnobPlace:
             raise ValueError("it is neither a file nor a command")
 
     def beside(self, setting: str) -> KnobPlace:
-        """Return the place of ``setting``, which is in the same directory and changes together with this one."""
+        """Return the place of another setting in this directory, which the system changes together with this one."""
         above, separator, _ = self.name.rpartition("/" if self.file else ".")
         name, knob = f"{above}{separator}{setting}", f"{self.knob.partition('.')[0]}.{setting}"
         file, words = (name, ()) if self.file else ("", (*self.read_words[:-1], name))
@@ -151,7 +151,7 @@ class KnobPlace:
         else:
             value = plain(done.stdout, self.field)
         if value and re.match(r"-(?![\d.]+$)", value):
-            raise not_understood(value)  # Commands would mistake such a value for an option.
+            raise not_understood(value)  # Commands would mistake a value that begins with "-" for an option.
         return value
 
     def write(self, value: str | None, run: Runner) -> None:

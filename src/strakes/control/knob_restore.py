@@ -22,7 +22,7 @@ from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, r
 
 _COMMANDS_END_S = 20.0
 _TICK_S = 0.05
-_AGAIN_S = 300.0  # Minimum seconds between automatic attempts to restore a journal.
+_AGAIN_S = 300.0  # Minimum seconds between automatic attempts to restore the settings in a journal.
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
         why = f"by {state.owner}{': restore it on its host' if life == 'elsewhere' else ', which is still running'}"
         done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
     records_left = [each for each in lost(root) if target in (None, each.target)]
-    # The restoring of one setting may change another one, so restore all of them twice.
+    # Restoring a setting may change another setting, so restore all settings twice.
     first = [_restore_lost(each, keep, ask) for each in records_left]
     for record, before in zip(records_left, first, strict=True):
         now = _restore_lost(record, keep, ask)
@@ -88,8 +88,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 def lost(root: Path) -> list[KnobRecord]:
     """Return the records of changed settings whose journal is lost."""
-    # If no journal contains the change of a record, the journal is lost. A change may begin or end during the search,
-    # so count only records that exist both before and after it.
+    # The journal of a record is lost if no journal contains the change. A change may begin or end during the search, so
+    # count only records that exist before and after the search.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in records(root)[0] if record in found and record.place.key not in known]
@@ -219,9 +219,9 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
 
 
 def _write_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> None:
-    """Write the old value of a setting. Afterwards restore the settings that the system changes together with it.
+    """Write the old value of a setting. The system may change other settings in the same directory at the same time.
 
-    For each of them, first record the value to restore: the old value, or a later value set by somebody else.
+    First record which value to restore for each other setting: its old value, or a later value set by somebody else.
     """
     earlier = (each for each in reversed(state.entries) if each.number < entry.number)
     for each in takewhile(lambda each: each.place.moved, earlier):
@@ -249,7 +249,7 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: Outcome, before: str | None) -> None:
     """Note in the journal that a change is undone. ``before``: the value before the change.
 
-    First remove the record of the setting, because a record without a change in a journal means a lost journal. Keep
+    First remove the record of the setting: a record whose change is in no journal would mean a lost journal. Keep
     the record if another journal of this store, or a lost journal, has also changed the setting.
     """
     states, _ = open_journals(journal.root)

@@ -20,7 +20,7 @@ _INSIDE = re.compile(r"(?!.*\.\.)[\w.*?-]+(/[\w.*?-]+)*", re.ASCII)
 
 @dataclass
 class Block:
-    """A section of a file. For ``on alpha {...}``, ``words`` is ("alpha",). ``settings``: (key, value) pairs."""
+    """A section in braces. ``words``: the words after its name, such as ("alpha",) for ``on alpha {...}``."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ def read_drbd(text: str, where: str) -> Block:
     return _tree(_drbd_parts(text, where), where)
 
 
-# Place (file and line) and content: a section that begins, a (key, value) pair, or None where a section ends.
+# (file and line, content). The content is a section that begins, a (key, value) pair, or None at a section's end.
 _Part = tuple[str, Block | tuple[str, str] | None]
 
 
@@ -105,7 +105,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
         if token not in ("{", "}", ";"):
             words.append(token.strip('"'))
             continue
-        # Skip any text before "resource": drbdadm reports it.
+        # Skip any text before the keyword "resource", because drbdadm itself reports such text.
         name, *rest = words[words.index("resource") if token == "{" and "resource" in words else 0 :] or [""]
         if token == ";" and words:
             yield where, (name, " ".join(rest))
@@ -115,7 +115,7 @@ def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
 
 
 def rewritten_drbd(text: str) -> str:
-    """Return a DRBD file that is safe for drbdadm. Raises BadInputError if drbdadm could open files elsewhere."""
+    """Return a DRBD file made safe for drbdadm. Raises BadInputError if it names files outside its directory."""
     lines, before = list[str](), ""
     for line in text.splitlines():
         words = list[str]()
@@ -210,7 +210,7 @@ class Resource:
 
     @property
     def floating(self) -> list[str]:
-        """Return the site addresses of a floating resource, which move between nodes. Empty for other resources."""
+        """Return the IP addresses that identify the sites of a floating resource. Empty for other resources."""
         given = [value for key, value in self.block.settings if key == "floating"]
         given += [" ".join(block.words) for block in self.block.all("floating")]
         return [re.sub(r":\d+$", "", text.split()[-1]) for text in given if text]

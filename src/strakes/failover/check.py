@@ -30,7 +30,7 @@ _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# Kind of object that a rule checks -> function that yields all these objects, and parts of a setup that it reads.
+# Kind of checked object -> function that yields all such objects, and the parts of a setup that it needs.
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -55,18 +55,18 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "dead node": (cluster_facts.dead_nodes, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Severity -> class of a message's text. A text of plain str ("") has the severity of its rule.
+# Severity in a rule -> class that marks the text of a finding. Without one (""), the rule sets the severity.
 _GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
-_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Properties that strakes computes, not settings.
+_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Computed properties, which are not settings.
 _NO_FACTS = ("about", "severity")
-_TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # "token" is a time-out of Corosync, no secret.
+_TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # Corosync's time-out "token" is no secret.
 
 Find = Callable[[Setup], Iterable[str]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that finds one kind of mistake. ``find`` yields a text per mistake. ``source``: page about it."""
+    """A rule that finds one kind of mistake. ``find`` yields a text per mistake. ``source``: web page."""
 
     name: str
     severity: Severity
@@ -81,7 +81,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFinding:
-    """A mistake that a rule found: its places, the reason and the remedy."""
+    """All mistakes of one severity that a rule found. ``places``: a text for each mistake."""
 
     rule: str
     severity: Severity
@@ -166,7 +166,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def places_of(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place of a mistake once. If only the files of some nodes are wrong, these nodes are named first."""
+    """Yield the text of each mistake once. If only some nodes have the mistake, the text begins with their names."""
     common = dict.fromkeys(map(_without_secrets, rule.find(setup) if rule.needs <= setup.parts else ()))
     yield from common
     own: dict[str, list[str]] = {}

@@ -27,7 +27,7 @@ from strakes.failover.pacemaker_resources import (
 
 # Pacemaker's tools refuse the CIB of a newer release, so these numbers replace newer version numbers in it.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
-# Properties of old clusters, which the current schema forbids.
+# Cluster properties of old releases, which Pacemaker's current schema forbids.
 _GONE = re.compile("cluster-infrastructure|expected-quorum-votes|(default|is-managed)-.*|[a-z]+_[a-z_]+")
 # Sections that Pacemaker's schema requires but a hand-written CIB may lack.
 _SECTIONS = ("crm_config", "nodes", "resources", "constraints")
@@ -127,7 +127,7 @@ class Cib:
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     def is_stacked(self, clone: str) -> bool:
-        """Return whether a clone replicates to another cluster: DRBD stacked on DRBD or on an IP address."""
+        """Return whether a clone is DRBD stacked on DRBD or on an IP address, and so replicates to another cluster."""
         own = {clone, *(one.id for one in self.ties.members(clone))}
         names = [one.first for one in self.orders if one.then in own]
         names += [far for (near, _), (far, _) in (one.resources for one in self.colocations) if near in own]
@@ -183,7 +183,7 @@ class Cib:
         return min(left) if len(left) == 1 < len(self.nodes) else ""
 
     def is_bound(self, one: Primitive) -> bool:
-        """Return whether a resource should run on one node only: it is independent, or each node runs a similar one."""
+        """Return whether a resource is meant for one node only: it is standalone, or each node has a similar one."""
         alike = {self.only_node(other) for other in self.services if other.agent == one.agent} - {""}
         shares = any(one.id in (tie.resources[0][0], tie.resources[1][0]) for tie in self.colocations)
         alone = not (one.group or one.clone or one.is_mount or one.values.get("ip") or shares)
@@ -205,7 +205,7 @@ class Cib:
             for rule in element.iterfind("./rule"):
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                # For example, crm_resource --ban --lifetime=PT2H writes a rule with an end date.
+                # Skip expired rules. For example, crm_resource --ban --lifetime=PT2H writes a rule with an end date.
                 if len(rule) == 0 or _holds(rule, lambda part: not _has_ended(part)):
                     found.append(Location(*about, nodes, value, role_of(rule.get("role", "")) or role, certain))
         return tuple(found)
@@ -298,7 +298,7 @@ class Cib:
 
     @cached_property
     def ties(self) -> Ties:
-        """Return which resources belong together: an index of groups, colocations and orders."""
+        """Return an index of groups, colocations and orders, which shows which resources belong together."""
         templates = {name: element.get("template", "") for name, element in self._by_id.items()}
         tags = {
             name: [ref.get("id", "") for ref in element.iterfind("./obj_ref")]

@@ -140,7 +140,7 @@ class CibBuilder:
                 operation.attrib.setdefault("timeout", f"{limit:g}s")
 
     def group(self, identity: str, members: Sequence[str], meta: Pairs = _NONE, place: Pairs = _NONE) -> None:
-        """Move resources into a new or existing group. ``place``: "before" or "after" -> member of the group."""
+        """Move resources into a new or existing group. ``place``: "before" or "after" -> the member next to them."""
         group = self.find(identity)
         if group is None:
             group = self._add(self._sections["resources"], "group", identity)
@@ -155,7 +155,7 @@ class CibBuilder:
         """Put a resource or group into a new clone."""
         inner = self.find(member)
         clone = self._statement("resources", "clone", identity)
-        # This clone replaces an older one with its id. If the member was in the older one, add it again.
+        # The new clone replaced any older clone with its id. Add the member again if the older clone contained it.
         self._sections["resources"].extend([inner] if inner is not None and self.find(member) is None else [])
         self._set(clone, "meta_attributes", identity, ({"promotable": "true"} if promotable else {}) | dict(meta))
         self._adopt(clone, [member])

@@ -62,7 +62,7 @@ class Pdu:
     user: str = ""
     password_script: str = ""
     snmp_version: str = ""
-    community: str = ""  # only for SNMP versions 1 and 2c
+    community: str = ""  # SNMP community, which only versions 1 and 2c use
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """A storage device and the service that uses it, such as a Lustre OST. ``devices``: node -> path of its disk."""
+    """A storage device and the service that uses it, such as a Lustre OST. ``devices``: node -> path of the disk."""
 
     name: str
     devices: dict[str, str]
@@ -94,7 +94,7 @@ class ServedTarget:
     role: str = ""
     index: int = 0
     file_system: str = "ext4"
-    address: str = ""  # IP address that moves with the service: ADDRESS/BITS
+    address: str = ""  # IP address that moves with the service, and its prefix length: ADDRESS/BITS
     units: tuple[str, ...] = ()
     clients: str = ""
     voters: tuple[str, ...] = ()  # DRBD writes only while a majority of these hosts is connected

@@ -1,4 +1,4 @@
-"""Properties that rules check: of the cluster, its nodes, Corosync, sbd and DRBD, and of simulated failures."""
+"""Properties of the cluster, its nodes, Corosync, sbd, DRBD and simulated failures. Rules check these properties."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def nodes(setup: Setup) -> Iterator[Thing]:
 
 
 def membership(setup: Setup) -> Iterator[Thing]:
-    """Yield the settings in corosync.conf, and properties of the nodes and the quorum device in it."""
+    """Yield the settings in corosync.conf, and properties of its nodes and quorum device."""
     nodes, quorum = nodes_of(setup), setup.corosync.one("quorum")
     known, device = len(nodes) or len(setup.members) * (not setup.nodes_assumed), quorum.one("device")
     votes = device.get("votes") or "1" if quorum.all("device") else "0"
@@ -136,7 +136,7 @@ def states(setup: Setup) -> Iterator[Thing]:
 
 
 def settings(setup: Setup) -> Iterator[Thing]:
-    """Yield each setting in the files of nodes."""
+    """Yield each setting in the configuration files of nodes, such as multipath.conf."""
     for given in settings_of_nodes(setup):
         yield Thing(f"{given.file}:", facts({"table": given.table, "setting": given.name, "value": given.value}))
 
@@ -146,7 +146,7 @@ def replicated_resources(setup: Setup) -> Iterator[Thing]:
     names = {one.name for one in setup.drbd}
     for one in setup.drbd:
         program = (one.option("handlers", "fence-peer") or one.option("handlers", "outdate-peer")).split()[:1]
-        away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # hosts of other sites
+        away = setup.node_names and any(host.name not in setup.node_names for host in one.hosts)  # spans several sites
         copies = [each for each in setup.services if each.is_drbd and each.values.get("drbd_resource") == one.name]
         deduced: Table = {
             "is managed": yes(copies and not away and not one.floating),
@@ -213,7 +213,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
-    # Releases after 2.1.5 choose other nodes for resources in bundles, with utilization, or in colocations of groups.
+    # Pacemaker after 2.1.5 chooses other nodes than before for bundles, utilization, and colocations of groups.
     if cib.properties.get("placement-strategy", "default") != "default":
         return {one.id for one in cib.services}
     bundles = {one.get("id", "") for one in cib.root.iter("bundle")}
@@ -224,7 +224,7 @@ def _placed_unlike_in_newer_releases(cib: Cib) -> set[str]:
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield the simulated effect of each node's death, such as whether the other nodes power it off."""
+    """Yield the simulated effect of each node's death, such as whether the other nodes power off the dead node."""
     seen, keeps = setup.simulated, yes(setup.keeps_data)
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)

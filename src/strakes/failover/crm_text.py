@@ -17,8 +17,8 @@ from strakes.failover.known_options import options_of
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-_SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # A line of a script or of a terminal.
-_MOST_OTHERS = 5  # Maximum number of unknown statements in a message. A file with twice the number is of another kind.
+_SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # A line of a shell script or of a terminal session.
+_MOST_OTHERS = 5  # Maximum number of unknown statements to report. A file with ten of them is probably not for crm.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 _MOST_LINE = 65536  # Maximum length of a statement in characters.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
@@ -223,7 +223,7 @@ def _add_sets(builder: CibBuilder, constraint: Xml.Element, sets: list[list[tupl
 
 def _colocation(builder: CibBuilder, words: list[str]) -> None:
     given, sets, _ = _scored(words[1:], "")
-    if not given and not words[1].endswith(":"):  # The score may be a node attribute.
+    if not given and not words[1].endswith(":"):  # A word with a colon may be a node attribute with the score.
         builder.undefined.append(f"{words[0]} has no score")
     score = _infinite(given or "INFINITY")
     if [len(members) for members in sets] == [1, 1]:

@@ -23,7 +23,7 @@ _COROSYNC_PORTS = (5404, 5405, 5406)
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
-# Patterns of texts that need no quotation marks in configuration files, and their descriptions.
+# (pattern, description) of words and paths that need no quotation marks in configuration files.
 _WORD = (r"(?!-)[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes that does not begin with a dash")
 _PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
 # Directories of the system and of the cluster (Filesystem Hierarchy Standard), and those that only hold mount points.
@@ -36,7 +36,7 @@ def _one_of(*words: str) -> tuple[str, str]:
     return "|".join(map(re.escape, words)), f"one of {', '.join(words)}"
 
 
-# Field of a dataclass -> pattern of valid values, and a description of the pattern.
+# Field of a dataclass -> (pattern of valid values, description of the pattern).
 _VALID: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("Cluster.name", "Network.name", "Node.name", "ServedTarget.name"), _NAME),
     "Bmc.user": _WORD,
@@ -71,7 +71,7 @@ class _Table:
     where: str
 
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
-        """Return a ``kind`` instance from this table. ``inner``: further valid keys. ``needs``: required keys."""
+        """Return the table as a ``kind`` instance. ``inner``: further valid keys. ``needs``: required keys."""
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
         keys = {key: one for key, one in keys.items() if one.name not in given}
@@ -143,13 +143,13 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def read_description(path: Path) -> tuple[Cluster, str]:
-    """Return the cluster that cluster.toml describes, and its text. Raises BadInputError that names key and reason."""
+    """Return the cluster that cluster.toml describes, and the file's text. Raises BadInputError for invalid content."""
     file = read_toml(path, "the description", "cluster")
     return described(file), file.text
 
 
 def described(file: TomlFile) -> Cluster:
-    """Return the cluster that a parsed cluster.toml describes. Raises BadInputError that names key and reason."""
+    """Return the cluster that a parsed cluster.toml describes. Raises BadInputError for an invalid key or value."""
     top = _Table(file.values, file.name)
     top.refuse_others("cluster", "network", "node", "file_system", "target", "alerts")
     listed = top.table("network", top.values.get("network", {}))

@@ -25,7 +25,7 @@ def read_table(name: str) -> Mapping[str, Any]:
 
 
 def renamed(kind: str) -> Mapping[str, str]:
-    """Return name in another release -> name in Pacemaker 2, for ``properties`` or ``roles``."""
+    """Return name in other releases -> name in Pacemaker 2. ``kind``: "properties" or "roles", the kind of names."""
     names: Mapping[str, str] = read_table("options/renamed")[kind]
     return names
 
@@ -83,7 +83,7 @@ class Certain(str):
 
 
 def graded(sure: object, text: str) -> str:
-    """Return a finding's text. Its severity is the rule's if ``sure``, or else "warning"."""
+    """Return the text of a finding. If the mistake is not ``sure``, mark the text as a warning."""
     return text if sure else Doubtful(text)
 
 

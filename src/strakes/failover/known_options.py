@@ -19,7 +19,7 @@ _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 
 _SIMILAR = 0.75  # Minimum similarity (0 to 1) of a misspelt name. 0.9 misses half of the names with two wrong letters.
 DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
 _ASK_S = 5.0  # Time limit in seconds for crm_resource.
-# Pattern of an agent's name, which must not be a path, because crm_resource would run that program.
+# Pattern of an agent's name. It excludes paths, because crm_resource would run the program at a path.
 _AGENT = re.compile(r"\w+(:(external/)?\w[\w.@-]*)+", re.ASCII)
 
 
@@ -34,7 +34,7 @@ class Option:
 
     def complaint(self, value: str) -> str:
         """Return a description of the valid values if ``value`` is invalid, else an empty text."""
-        # Ignore the placeholders of guides: $NAME, <NAME> and {NAME}.
+        # Ignore placeholders in examples of manuals: $NAME, <NAME> and {NAME}.
         if not self.kind or re.match(r"lrm://|[<{]|.*\$", value):
             return ""
         if "|" in self.kind:
@@ -75,7 +75,7 @@ def _words(section: str) -> Iterator[str]:
 
 @cache
 def options_of(*sections: str) -> Mapping[str, Option]:
-    """Return name -> option, from the given sections of the tables of options."""
+    """Return name -> option for all options in the given sections of the tables in ``options``."""
     found = {}
     for section in sections:
         for word in _words(section):
@@ -130,7 +130,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most similar to a misspelt name, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
-    # difflib rates a name as unlike its copy with two letters swapped, so also compare the sorted letters.
+    # difflib rates names as different if two letters are swapped, so also compare the sorted letters.
     turned = next((other for other in alike if sorted(other) == sorted(plain)), "")
     return alike.get(turned or nearest_word(plain, alike, _SIMILAR), "")
 

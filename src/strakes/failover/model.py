@@ -1,4 +1,4 @@
-"""Model of a cluster: its description and its services. Agents and constraints identify a service, not names."""
+"""Model of a cluster and its services. Services are found by their agents and constraints, not by their names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Service:
     pools: tuple[str, ...]
     devices: tuple[str, ...]
     addresses: tuple[str, ...]
-    voters: tuple[str, ...] = ()  # DRBD hosts, if DRBD needs a majority of them
+    voters: tuple[str, ...] = ()  # DRBD hosts, if DRBD writes only while a majority of them is connected
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
@@ -46,7 +46,7 @@ class Service:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster and its services. ``assumed``: sentences about assumptions in place of missing files."""
+    """The cluster and its services. ``assumed``: assumptions made because files are missing, as sentences."""
 
     cluster: Cluster
     services: tuple[Service, ...]
@@ -73,7 +73,7 @@ def _is_of(service: Service, target: ServedTarget) -> bool:
 
 
 def model_of(setup: Setup) -> ClusterModel:
-    """Return the nodes, networks and services of a cluster. Parts without a file are empty."""
+    """Return the nodes, networks and services of a cluster. Parts whose file is missing are empty."""
     nodes = dict(_nodes(setup))
     services = _services(setup.cib, setup.drbd, tuple(nodes)) if setup.cib else ()
     return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup, services)))
@@ -114,7 +114,7 @@ def _assumed(setup: Setup, services: tuple[Service, ...]) -> Iterator[str]:
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
-    # Without other services, count each ordinary clone that mounts a file system as a service.
+    # Without other services, count each clone that mounts a file system as a service.
     started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
     single = [one for one in started if not one.clone or cib.promotable(one.clone)]
     serving = single or [one for one in cib.services if one.clone and one.is_mount]
@@ -149,7 +149,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
     if any(cib.is_stacked(one.clone) for one in copies):
-        # Floating DRBD replicates to another cluster. Within this cluster, all nodes use the same disk.
+        # Ignore floating DRBD: it replicates to another cluster, and all nodes of this cluster use the same disk.
         replicated = {name: None for name in replicated if name not in drbd or not drbd[name].floating}
     near = [drbd[name] for name in replicated if name in drbd and not drbd[name].block.all("stacked-on-top-of")]
     hosts = [{host.name for host in resource.hosts} for resource in near if resource.hosts]

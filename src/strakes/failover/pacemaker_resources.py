@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import inf
 
 DEFAULT_TIMEOUT_S = 20.0  # Pacemaker's default time-out of an operation in seconds.
-# Monitoring agent -> default name of the node attribute that it sets: for agents that watch networks, then for all.
+# Monitoring agent -> default name of the node attribute that it sets: first network monitors, then all monitors.
 NETWORK_WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd"}
 WATCHERS = {**NETWORK_WATCHERS, "healthLUSTRE": "lustred", "diskd": "diskd"}
 # Agents whose data are damaged if two nodes run them at the same time.
@@ -119,7 +119,7 @@ class Location:
     nodes: tuple[str, ...]
     score: float
     role: str = ""
-    certain: bool = True  # False if it depends on values outside the CIB, such as the time.
+    certain: bool = True  # False if the constraint depends on values outside the CIB, such as the time.
 
 
 @dataclass(frozen=True)

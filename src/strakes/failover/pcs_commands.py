@@ -95,12 +95,12 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     group = placed.pop("group", "")
     short = [word[2:] for word in words if word in ("--clone", "--master")]
     words = [word[2:] if word in ("--clone", "--master") else word for word in words]
-    # In "clone meta notify=true", the word meta is optional. Remove it.
+    # Remove the optional word meta, as in "clone meta notify=true".
     cloned = next((place for place, word in enumerate(words) if word in ("clone", "promotable")), len(words))
     words = words[:cloned] + [word for word in words[cloned:] if word != "meta"]
     identity, agent, *rest = [word for word in words if not word.startswith("--")] + [""]
     if agent in ("fence_scsi", "fence_mpath") and not any(word.startswith("provides=") for word in rest):
-        rest += ["meta", "provides=unfencing"]  # pcs adds provides=unfencing if the agent's metadata has it.
+        rest += ["meta", "provides=unfencing"]  # pcs copies provides=unfencing from the metadata of these agents.
     read = read_words(filter(None, rest), _BLOCKS)
     if builder.find(identity) is not None and "$" not in identity:
         builder.undefined.append(f"{identity} is created twice")
@@ -304,7 +304,7 @@ def read_pcs_config(text: str) -> CibBuilder:
             for child in section.children:
                 _resource(builder, child)
         elif head in _KINDS:
-            _resource(builder, section)  # The output of pcs stonith show and pcs resource show has no headings.
+            _resource(builder, section)  # pcs stonith show and pcs resource show print no headings above resources.
         elif head == "Fencing Levels":
             _levels(builder, section)
         elif head == "Cluster Properties":

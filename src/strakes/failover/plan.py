@@ -89,7 +89,7 @@ def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 
 def corosync_file(cluster: Cluster) -> PlannedFile:
-    """Return corosync.conf."""
+    """Return the planned corosync.conf."""
     return _rendered("corosync.conf", "/etc/corosync/corosync.conf", cluster=cluster)
 
 
@@ -162,7 +162,7 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
     """Return the soft and the hard limit of Lustre's recovery in seconds."""
-    # By default, the hard limit is twice the published recovery time.
+    # The default hard limit is at least twice the published recovery time for this number of clients.
     needed = math.ceil(2 * _PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
     return round(cluster.file_system.recovery_soft_s) or max(_SOFT_S, hard // 3), hard

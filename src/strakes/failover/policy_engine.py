@@ -24,8 +24,8 @@ from strakes.targets.command import CommandTimeout, run
 
 TRANSITIONS = 4  # Maximum number of Pacemaker transitions after an event. Half or double the number changes no test.
 _MOST_S = 20.0  # Time limit of one simulation in seconds.
-_ANY_INTERVAL_MS = 60_000  # Interval of a failed monitor in milliseconds, which Pacemaker ignores.
-_DRBD_SCORE = "drbd-promotion-score-"  # Prefix of a node attribute of drbd-attr: DRBD may become primary there.
+_ANY_INTERVAL_MS = 60_000  # Interval in milliseconds of a failed monitor. Pacemaker ignores its value.
+_DRBD_SCORE = "drbd-promotion-score-"  # Prefix of node attributes that drbd-attr sets where DRBD may be promoted.
 Watched = frozenset[tuple[str, str, int]]
 _Places = dict[str, tuple[tuple[str, str], ...]]  # Resource -> (node, role) pairs.
 _Guests = dict[tuple[str, str], tuple[str, str]]  # (resource, host) -> (guest node on the host, its container)
@@ -63,7 +63,7 @@ class PolicyEngine:
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state after up to ``most`` transitions. ``words``: arguments of crm_simulate for the first one."""
+        """Return the state after up to ``most`` transitions. ``words``: arguments of the first simulation."""
         fenced: list[str] = []
         restarted: list[str] = []
         document = Xml.Element("none")
@@ -96,7 +96,7 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the node attributes that agents would set: ``watched``, and scores of copies that are not ``stale``."""
+        """Set node attributes as agents do: ``watched``, and the promotion scores of copies that are not ``stale``."""
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
         if attributes is None:
@@ -131,7 +131,7 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        attributes = {"#node-unfenced": "1"}  # A device with provides=unfencing has given the node access.
+        attributes = {"#node-unfenced": "1"}  # Assume that unfencing has given the node access to its disks.
         for one in self._cib.primitives:
             if name := one.watched_attribute:
                 hosts = len(one.values.get("host_list", "x").split())
@@ -156,7 +156,7 @@ class PolicyEngine:
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
         except Xml.ParseError:
             document = None
-        # If crm_simulate refuses a CIB, it writes no graph.
+        # If crm_simulate refuses a CIB, it writes no transition graph.
         if not graph.exists() or not out.exists() or document is None:
             crashed = done.status < 0 or "assert" in done.stderr.lower()
             what = f"Pacemaker's policy engine {'crashes' if crashed else 'refuses the configuration'}"
@@ -192,7 +192,7 @@ def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
     places, guests = _Places(), _Guests()
     nodes = document.findall("./revised_cluster_status/nodes/node")
     gone = {node.get("name") for node in nodes if node.get("online") != "true" or node.get("unclean") == "true"}
-    # A guest node runs in a container on another node.
+    # Name of a node -> container that runs the node if it is a guest node, or "".
     containers = {node.get("name", ""): node.get("id_as_resource", "") for node in nodes}
     for resource in document.iterfind("./revised_cluster_status//resource"):
         name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))
@@ -212,7 +212,7 @@ _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return simulated states, or None for an unsuitable CIB. Raises CommandTimeout if the first run is slow."""
+    """Return simulated states, or None if simulation is impossible. Raises CommandTimeout if the first run is slow."""
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
@@ -233,7 +233,7 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
-    """Return the state with all nodes up."""
+    """Return the state of all resources with all nodes up. Omit those that are stopped only in the simulation."""
     cib, steady = setup.pacemaker, engine.steady()
     roles = {one.id: "Promoted" if cib.promotable(one.clone) else "" for one in cib.primitives}
     idle = idle_resources(engine, steady, roles)
@@ -250,7 +250,7 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, roles: Mapping[str, s
 
 @dataclass(frozen=True)
 class Event:
-    """Failures to simulate together. Pairs are (resource, node); in ``stale`` and ``diskless``, (target, node)."""
+    """Failures to simulate together. Pairs are (target, node) in ``stale`` and ``diskless``, else (resource, node)."""
 
     dead: frozenset[str] = frozenset()
     monitors: frozenset[tuple[str, str]] = frozenset()
@@ -312,7 +312,7 @@ class FailureEngine:
         root = self._prepared(state.file, event, state.served)
         lost = [one for one in self._cib.primitives if one.standard == "stonith" and not fencing]
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
-        # Also remove a group or clone that becomes empty, because it would be invalid. Keep those with services.
+        # Also remove groups and clones that become empty, because an empty one is invalid. Keep others.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):
@@ -338,7 +338,7 @@ class FailureEngine:
     def _prepared(self, file: Path, event: Event, served: Mapping[str, str]) -> Xml.Element:
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
-        # Set the attribute, because crm_simulate ignores its option --quorum unless something else changes.
+        # Set have-quorum, because crm_simulate ignores its option --quorum unless something else changes.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")
@@ -346,7 +346,7 @@ class FailureEngine:
             old = [f"master-{one.id}" for own in stale for one in own.copies]
             old += [_DRBD_SCORE + each for own in stale for each in own.replicated]
             self._engine.tell(node, name, old, event.watched)
-            # DRBD gives the serving node a higher score than its peers.
+            # DRBD gives the serving node a higher promotion score than its peers.
             here = [own for target, own in self._services.items() if served.get(target) == name]
             scores = {_DRBD_SCORE + each for own in here for each in own.replicated}
             for pair in (one for one in node.iter("nvpair") if one.get("name") in scores):

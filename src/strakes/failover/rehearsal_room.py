@@ -1,4 +1,4 @@
-"""Model for simulated failures: hardware, links and fencing devices, and settings for a lost heartbeat."""
+"""Model for simulated failures: hardware, links, fencing devices, and the settings for a lost heartbeat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ON = ("1", "yes")
 
 @dataclass(frozen=True)
 class Cut:
-    """Power that a fencing device cuts. Kind ``lost``: unknown address. Kind ``surely``: device never fails."""
+    """The power that a fencing device cuts. Kind "lost": the device's address is unknown; "surely": it never fails."""
 
     device: str
     kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
@@ -62,7 +62,7 @@ def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ..
     devices = {device.id: device for device in useful}
     cuts = {name: _cut(cluster, device, node) for name, device in devices.items()}
     if fencing.watchdog_fences(setup):
-        cuts |= {"watchdog": Cut("watchdog", "surely", node)}  # Fencing levels use the name "watchdog".
+        cuts |= {"watchdog": Cut("watchdog", "surely", node)}  # In fencing levels, "watchdog" names the watchdogs.
     levels = setup.pacemaker.levels_of(node) or [(name,) for name in cuts]
     yield from (tuple(cuts[name] for name in level) for level in levels if set(level) <= cuts.keys())
 
@@ -88,7 +88,7 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
 
 @dataclass(frozen=True)
 class RoomPart:
-    """A part that can fail, such as a node. ``target``: target that a disk holds, or network of a network card."""
+    """A part that can fail, such as a node. ``target``: the target on a disk, or the network of a network card."""
 
     kind: str
     name: str
@@ -253,7 +253,7 @@ class Policies:
 
     fencing: bool
     two_node: bool
-    device: bool  # whether there is a quorum device, which has a vote
+    device: bool  # whether a quorum device has a vote
     breaks_ties: bool
     first: str  # if votes are equal, the partition with this node wins
     frozen_without_peer: bool
@@ -285,7 +285,7 @@ class Policies:
             frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=fencing.delays_of(setup),
             by_priority=fencing.decides_by_priority(setup),
-            # A Heartbeat node starts even if it is alone, after the time initdead.
+            # Heartbeat does not wait for all nodes: after the time initdead, a node that is alone starts services.
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON
             and cib.properties.get("no-quorum-policy") != "ignore"
             and not setup.is_heartbeat,

@@ -375,7 +375,7 @@ class Story:
         wait = Span(0.0, self.times.looks_s.get(name, 0.0)) + self.times.start([target], stop=True)
         if state.fenced:
             wait += max(map(self.times.fencing, state.fenced))
-        off = world.off | {*state.fenced} - self.remote  # A remote node recovers with its connection.
+        off = world.off | {*state.fenced} - self.remote  # Remote nodes return with their connections.
         return replace(world, state=state, off=off, stuck=world.stuck or bool(unclean)), Step(
             state.fenced, said, restarted=bool(state.restarted) and {*state.fenced} <= self.remote, wait=wait
         )
@@ -399,7 +399,7 @@ class Story:
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
-        panics = target.pool and self.cluster.name  # ZFS pools in plans of strakes have failmode=panic.
+        panics = target.pool and self.cluster.name  # Plans set failmode=panic for ZFS pools, so the node panics.
         told = "its node panics (failmode of the pool)" if panics else "the monitor of the mount must detect this"
         world, step = self._service(world, self.services[part.target].members[0].id, stops=False)
         return world, replace(step, said=(told, *step.said))
@@ -442,7 +442,7 @@ def _without(places: dict[str, str], nodes: set[str]) -> dict[str, str]:
     return {name: "" if place in nodes else place for name, place in places.items()}
 
 
-# Time limits in seconds for all simulations: of single failures only, and of single failures and pairs.
+# Time limits in seconds for all simulations of a rehearsal: without and with pairs of failures.
 _MOST_S, _MOST_OF_PAIRS_S = 45.0, 1800.0
 _NOTHING = "no resource can move: there are only clones, stopped resources, network monitors and fencing devices"
 

@@ -36,7 +36,7 @@ _LOCAL = ("", "auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "ldiskfs", "lustre
 def needs_one_node(one: Primitive) -> bool:
     """Return whether only one node at a time may run a resource: it mounts a local file system or imports a pool."""
     remote = re.match(r"[^/]+:", one.device) or re.search(r"bind|\bro\b", one.values.get("options", ""))
-    # With force_clones, each node has a local disk of this name.
+    # With force_clones, each node mounts its own local disk, so several nodes may run the resource.
     own = is_true(one.values.get("force_clones", "false")) and not one.is_on_shared_disk
     return (one.is_mount and one.values.get("fstype", "") in _LOCAL and not remote and not own) or one.agent == "ZFS"
 
@@ -50,7 +50,7 @@ def resources(setup: Setup, *, devices: bool = True) -> Iterator[Thing]:
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
     """Yield the properties of each fencing device, except devices with ``target-role=Stopped``."""
     cib = setup.pacemaker
-    off = cib.properties.get("have-watchdog") == "false"  # sbd needs a watchdog.
+    off = cib.properties.get("have-watchdog") == "false"  # sbd does not work without a watchdog.
     for one in cib.devices:
         targets = cib.fences(one)
         hosts = one.agent in FOR_EVERY_NODE

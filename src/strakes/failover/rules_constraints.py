@@ -1,4 +1,4 @@
-"""Rules about constraints. Also properties of constraints and preferred nodes, which rules in TOML files check."""
+"""Rules about constraints, and properties of constraints and preferred nodes that rules in TOML files check."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def placed_by_agents(cib: Cib) -> Iterator[tuple[str, float]]:
     given = {one.watched_attribute for one in cib.services}.union(*cib.node_attributes.values())
     opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
     for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
-        only = opt_in or element.get("resource-discovery") == "exclusive"  # The constraint names all allowed nodes.
+        only = opt_in or element.get("resource-discovery") == "exclusive"  # Nodes not in the constraint are forbidden.
         for rule in element.iterfind("./rule"):
             tested = {test.get("attribute", "") for test in rule.iter("expression")} - given
             if any(not name.startswith("#") and not _WATCHED.fullmatch(name) for name in tested):
@@ -144,7 +144,7 @@ def colocations(setup: Setup) -> Iterator[Thing]:
         yield Thing(f"cib: {tie.id}", facts(deduced))
 
 
-# Services of the kernel, such as an NFS server. They must start before other services on the node.
+# Agents of kernel services, such as an NFS server, which must start before other services on the node.
 _OF_KERNEL = re.compile("kernel|nfsserver|nfs-(kernel-)?server|iscsi|controld|lvmlockd")
 
 
@@ -153,7 +153,7 @@ def _misplaced(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
     copies = [] if tie.resources[1][1] == "Promoted" else [one for one in other if not _OF_KERNEL.search(one.agent)]
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *copies))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
-    asked = cib.orders if any(part.clone for part in other) else ()  # After a clone, an optional order suffices.
+    asked = cib.orders if any(part.clone for part in other) else ()  # An optional order after a clone suffices.
     ordered = any({o.first, o.then} == {near, far} for o in asked) or any(cib.ties.starts_after(*two) for two in pairs)
     if single and tie.score == inf and not ordered:
         moved = f", so that failures of {near} move {far}" if tie.resources[1][1] == "Promoted" else ""

@@ -11,8 +11,8 @@ from strakes.failover.facts import Doubtful, graded, shared
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
-_LEAST_DELAY_S = 3.0  # Minimum difference in seconds of two fencing delays that decides a fencing race.
-_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with globally unique ids.
+_LEAST_DELAY_S = 3.0  # Minimum difference between two fencing delays, in seconds, to decide a fencing race.
+_WORLDWIDE = ("fence_ibm_powervs", "fence_ibm_vpc", "fence_aws", "fence_aliyun")  # Agents with unique machine ids.
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
@@ -47,7 +47,7 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
                 local = len(place) == 2 and (place[0] not in _WORLDWIDE or re.search("[<${]", place[1]))
                 rows.append(((" ".join(filter(None, place)), frozenset(own if local else [])), node))
     for (key, _), first, node in shared(rows):
-        # A key that begins with neither an address nor an agent may be a placeholder.
+        # If the key begins with neither an IP address nor an agent, it may be a placeholder, so only warn.
         sure = is_address(key.partition(" ")[0]) or key.startswith("fence_")
         yield graded(sure, f"cib: {first} and {node} have the same BMC, outlet or machine: {key}")
 
@@ -80,7 +80,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
     known = {device.id: device for device in cib.devices}
     for node in setup.node_names:
         for index, names in enumerate(cib.levels_of(node), 1):
-            for name in (name for name in names if name != "watchdog"):  # The device "watchdog" is part of Pacemaker.
+            for name in (name for name in names if name != "watchdog"):  # Pacemaker itself provides "watchdog".
                 if name not in known:
                     yield f"cib: level {index} of {node} names {name}, which is not a device"
                 elif node not in cib.fences(known[name]):

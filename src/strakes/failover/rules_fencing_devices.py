@@ -68,7 +68,7 @@ def plug_of(device: Primitive, node: str) -> str:
 
 
 def place_of_power(device: Primitive, node: str) -> tuple[str, ...]:
-    """Return a key of the outlet or BMC of a device. Devices with equal keys switch the same one."""
+    """Return a key that identifies the outlet or BMC with which a fencing device powers off ``node``."""
     selected = is_outlet(device) or (is_bmc(device) and "separator" in options_of(device.agent))
     plug = plug_of(device, node) if selected else ""
     return (address_of(device), *(device.values.get(name, "") for name in _SELECTORS), plug)
@@ -90,7 +90,7 @@ def decides_by_priority(setup: Setup) -> bool:
 
 
 def delays_of(setup: Setup) -> dict[str, tuple[float, float]]:
-    """Return node -> (minimum, maximum) seconds before it is fenced. Empty if delays do not decide a fencing race."""
+    """Return node -> (minimum, maximum) fencing delay in seconds. Empty if delays do not decide a fencing race."""
     cib, delays = setup.pacemaker, dict[str, tuple[float, float]]()
     for node in setup.node_names if not (decides_by_priority(setup) or any(tie_breakers(setup))) else ():
         if devices_for(cib, node):

@@ -25,7 +25,7 @@ def made_targets(setup: Setup) -> Iterator[list[str]]:
 
 
 def option_values(words: list[str], option: str) -> list[str]:
-    """Return the values of an option. ``A:B`` counts as two values."""
+    """Return the values of an option of mkfs.lustre. ``A:B`` counts as two values."""
     given = [word.partition("=")[2] for word in words if word.startswith(f"--{option}=")]
     return [part for value in given for part in value.split(":") if part]
 
@@ -59,7 +59,7 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
 
 
 def index_given_twice(setup: Setup) -> Iterator[str]:
-    """Find targets with a wrong or repeated index, more than one MGS, and more than one name of the file system."""
+    """Find wrong and repeated indexes of targets, a second MGS, and a second or invalid name of the file system."""
     rows = []
     for words in made_targets(setup):
         given = option_values(words, "index")

@@ -40,7 +40,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
     for number, link in enumerate(links):
         nets = sorted(set(link.values()))
         shared_nets = any(set(nets) & set(other.values()) for other in links if other is not link)
-        # If no other link stays within one network, the nodes may be at distant sites or in zones of a cloud.
+        # A link in one network shows that the nodes are at one site, so no other link should join different networks.
         near = any(len(set(other.values())) == 1 for other in links if other is not link)
         one_is_off = len(nets) > 1 and (near or (sum(map(bool, links)) > 1 and len(nets) == 2 and len(link) > 2))
         if (len(nets) > 1 and shared_nets) or one_is_off or any(net.startswith("127.") for net in nets):
@@ -105,7 +105,7 @@ def _short(name: str) -> str:
 def _foreign_hosts(setup: Setup, one: Resource) -> list[str]:
     known = {_short(name) for name in setup.node_names if not setup.nodes_assumed}
     names = {_short(host.name): host.name for host in one.hosts}
-    # DRBD resources of another site may be part of a stacked resource.
+    # A resource whose hosts are all at another site may be part of a stacked resource, which is correct.
     pairs = [(other.name, *block.words) for other in setup.drbd for block in other.block.all("stacked-on-top-of")]
     stacked = any(one.name in pair for pair in pairs)
     return list(names.values()) if known and not stacked and not known & names.keys() else []
@@ -176,7 +176,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
     hosts = set(map(_short, (*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts))))
     for given, thing, name in _owners(setup):
         address = real.get(given, given)
-        if is_address(address) and not address.startswith("127."):  # DRBD's proxy uses loopback.
+        if is_address(address) and not address.startswith("127."):  # With DRBD's proxy, all nodes use loopback.
             own = _short(thing)
             first, other = known.setdefault(address, (own, name))
             pair = {own, first}

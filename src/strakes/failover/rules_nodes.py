@@ -55,7 +55,7 @@ def multipath_disk_missing(setup: Setup) -> Iterator[str]:
 
 
 def files_of_nodes_differ(setup: Setup) -> Iterator[str]:
-    """Find files that differ between nodes but must be equal, and host names or ids that are equal but must differ."""
+    """Find files that must be equal on all nodes but differ, and host names or ids that several nodes share."""
     views = files_of_nodes(setup)
     own = [node for node in views if node]
     nodes = own if {*setup.members} <= {*own} else ["", *own]
@@ -82,7 +82,7 @@ def _compared(file: str, text: str) -> list[str]:
         if re.fullmatch(f"etc/({pattern})", file):
             words = (line.split() for line in re.split("[\n{};]", re.sub("#.*|[\"']", "", text)))
             plain = (re.sub(" ?([:=]) ?", r"\1", " ".join(each)) for each in words)
-            # Without a node list, the section totem holds the node's own id.
+            # Without a node list, nodeid is the node's own id, which must differ between nodes.
             kept = (line for line in plain if line and ("nodelist" in text or not line.startswith("nodeid:")))
             return [line for line in kept if re.fullmatch(wanted, line)]
     return []

@@ -30,7 +30,7 @@ class _Settings:
 
     @property
     def sure(self) -> bool:
-        """Return whether an invalid value surely has no effect. Pacemaker and Corosync reject it, agents may not."""
+        """Return whether an invalid value is surely rejected, as by Pacemaker and Corosync. An agent may accept it."""
         return not self.asks and self.where.startswith(("cib", "corosync"))
 
 
@@ -43,7 +43,7 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    known = options_of("properties")  # agents store properties with underscores
+    known = options_of("properties")  # Skip properties with underscores: agents store values in them.
     own = [(name, value) for name, value in cib.properties.items() if "_" not in name or meant(name, known)]
     yield _Settings("cib: the cluster", own, known)
     yield _Settings("cib: op_defaults", cib.operation_defaults.items(), options_of("operation"))

@@ -86,7 +86,7 @@ class Possessions:
 
 
 def possessions_of(setup: Setup) -> Possessions:
-    """Return the disks, pools, systemd units and other things that belong to the cluster."""
+    """Return everything that belongs to the cluster, such as disks, pools and systemd units."""
     services = setup.services
     disks = {one.device for one in services if one.uses_disk}
     disks |= {part for one in setup.drbd for host in one.hosts for row in host.volumes.values() for part in row[:2]}
@@ -200,7 +200,7 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 
 def _named(one: Primitive) -> Iterator[str]:
     for name, value in one.values.items():
-        # Only in these parameters, a value without a slash is a pool or dataset.
+        # A value without a slash names a pool or dataset only in these parameters.
         if "/" in value or name in ("device", "dataset", "pool", "target"):
             yield f"{one_name(value.rstrip('/'))}/"
     yield "/usr/sap/{}/{}/".format(*[*one.values.get("InstanceName", "").split("_"), "", ""][:2])

@@ -46,7 +46,7 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
             named = {one.values.get("drbd_resource", "") for one in setup.services if one.is_drbd}
-            sure = named and named <= {one.name for one in setup.drbd}  # A DRBD file may be missing.
+            sure = named and named <= {one.name for one in setup.drbd}  # If a DRBD file may be missing, only warn.
             yield graded(sure, f"cib: {mount.id} uses {mount.device}, which nothing promotes")
         for resource in setup.drbd:
             given = [{device for device, _, _ in host.volumes.values()} or {""} for host in resource.hosts]
@@ -81,7 +81,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
             yield graded(not loosely, f"cib: {mount.group or mount.id} is not tied to the promoted {clone}")
         if clone and not setup.pacemaker.ties.waits_for_promotion(mount, clone):
             text = f"cib: {mount.group or mount.id} has no order of start or stop with the promotion of {clone}"
-            orders = {(one.first, one.first_action, one.then) for one in setup.pacemaker.orders}  # also optional orders
+            orders = {(one.first, one.first_action, one.then) for one in setup.pacemaker.orders}
             yield graded(not orders & {(clone, "promote", name) for name in names}, text)
 
 

@@ -122,7 +122,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
     """Find directories that are exported or hold data, but are not on a file system that the cluster mounts."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    pools = any("zfs" in one.agent.lower() for one in cib.services)  # The mount points of ZFS datasets are in no file.
+    pools = any("zfs" in one.agent.lower() for one in cib.services)  # The mount points of ZFS datasets are unknown.
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
         for name in ("directory",) if one.agent == "exportfs" else _DATA:
@@ -136,7 +136,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find NFS exports with a repeated fsid or client, an unknown option, or the server's state directory inside."""
+    """Find NFS exports that repeat an fsid or client, have an unknown option, or contain the state directory of NFS."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
@@ -196,7 +196,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
-    """Find iSCSI logical units with a repeated LUN, without a target, or with an implementation unlike the target's."""
+    """Find iSCSI logical units that repeat a LUN, have no target, or whose implementation differs from the target's."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
     units = [(one, one.values.get("target_iqn", "")) for one in setup.services if one.agent == "iSCSILogicalUnit"]
     numbers = [(f"{one.values['lun']} of {iqn}", one.id) for one, iqn in units if one.values.get("lun")]
@@ -210,7 +210,7 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
 
 
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
-    """Find devices of the cluster that a node mounts or opens itself, by fstab, a mount unit or crypttab."""
+    """Find devices of the cluster that fstab, a mount unit or crypttab mounts or opens without Pacemaker."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
     for line in (line.partition("#")[0].split() for line in setup.texts.get("etc/fstab", "").splitlines()):
         if len(line) > 2 and _mounts_at_boot(line, owned):

@@ -41,8 +41,8 @@ from strakes.targets.command import CommandTimeout, Runner, run
 class Snapshot:
     """Predicted state of a cluster after an event. ``places``: resource -> (node, role) pairs.
 
-    ``guests``: (resource, node) -> (guest node that runs the resource there, container of the guest node). ``served``:
-    target -> node that serves it, or an empty text.
+    ``guests``: (resource, host) -> (guest node that runs the resource on this host, container of the guest node).
+    ``served``: target -> node that serves the target, or an empty text.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
@@ -70,14 +70,14 @@ class Behaviour:
 
 LIVE = "the running cluster"  # Name of the running cluster in messages.
 _MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
-# Beginnings of the paths of required files: a directory without any of them is no cluster configuration.
+# Prefixes of paths. A directory without any file at such a path holds no cluster configuration.
 _SOURCES = ("pacemaker/", COROSYNC, "etc/drbd", "etc/ha.d/haresources", "etc/booth/", *SBD_FILES)
 # Further files to recognise by their content. The last one is in reports of the tool sos.
 _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
 # Maximum numbers of files and of nodes. Each node takes about 100 bytes for each file that all nodes have in common.
 _MOST_PATHS, _MOST_NODES = 20_000, 100
-_MOST_DIGITS = 100  # Maximum number of digits of a number. Converting a long one takes quadratic time.
+_MOST_DIGITS = 100  # Maximum number of digits of a number, because converting a number takes quadratic time.
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
 _STATES = (
@@ -264,7 +264,7 @@ def files_of_nodes(setup: Setup) -> dict[str, dict[str, str]]:
 
 
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return node -> configuration including the files of that node, for each node that has files."""
+    """Return node -> configuration in which the node's files replace common files. Nodes without files are absent."""
     own = [(node, files) for node, files in files_of_nodes(setup).items() if node]
     views = {node: setup_of(setup.where, setup.root, files, setup.cluster) for node, files in own}
     return {node: replace(view, behaviour=setup.behaviour) for node, view in views.items()}
@@ -303,7 +303,7 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # The prefix ./ distinguishes a directory of this name from the running cluster.
+    # Prefix a directory named "the running cluster" with ./ to distinguish it from the running cluster.
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     setup = setup_of(where, root, texts, cluster)
     return replace(setup, undefined=(*setup.undefined, *left))
@@ -404,7 +404,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            # Skip an unreadable file with network keys: users of Pacemaker need not be allowed to read it.
+            # Skip an unreadable file with network keys, because users of Pacemaker may lack the right to read it.
             kept = isinstance(error.__cause__, PermissionError) and _WITH_SECRETS.fullmatch(name)
             if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
@@ -427,7 +427,7 @@ _WITH_SECRETS = re.compile(
 
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the names of the files to read. ``planned``: also files that only a plan has."""
+    """Return the paths of the files to read below ``root``. ``planned``: include files that only a plan has."""
     for directory in (root / "etc", *(root / "nodes").glob("*/etc")):
         if not real_path(directory).is_relative_to(real_path(root)):
             raise BadInputError("a link leads out of the checked directory", where=str(directory))
@@ -457,7 +457,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return the paths of symbolic links that enable or mask a systemd unit, as keys. Values are empty."""
+    """Return path -> empty text for each symbolic link that enables or masks a systemd unit."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

@@ -17,7 +17,7 @@ CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", 
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 STATEMENTS = {PCS_CONFIG: read_pcs_config, CRM: read_crm, PCS_COMMANDS: read_pcs_commands}
 SBD_FILES = {"etc/sysconfig/sbd", "etc/default/sbd"}
-SCRIPTS = (CRM, PCS_COMMANDS)  # Kinds of which a cluster may have several files.
+SCRIPTS = (CRM, PCS_COMMANDS)  # A cluster may have several files of each of these kinds.
 # Pattern of the content -> usual path of such a file. After ^, [ \t]* takes linear time, but \s* quadratic time.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<!--.*?-->\s*)?(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
@@ -47,7 +47,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
                 for node in names:
                     builder.node(node)
             if SBD_FILES & texts.keys() and "have-watchdog" not in builder.text:
-                builder.properties({"have-watchdog": "true"})  # Pacemaker itself sets this if sbd runs.
+                builder.properties({"have-watchdog": "true"})  # Pacemaker sets have-watchdog if sbd runs.
             builder.prune()
             return name, builder
     if HARESOURCES in texts:
@@ -56,7 +56,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def named_nodes(cib: str, texts: Mapping[str, str]) -> tuple[tuple[str, ...], bool]:
-    """Return the nodes of a cluster whose CIB lists none, and whether their names are guesses."""
+    """Return the node names of a cluster whose CIB lists no nodes, and whether the names are guesses."""
     drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
     nodes = read_corosync(texts.get(COROSYNC, ""), COROSYNC).one("nodelist").all("node")
     members = [name for one in nodes if (name := one.get("name") or one.get("ring0_addr"))]

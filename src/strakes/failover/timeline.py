@@ -13,18 +13,18 @@ from typing import NamedTuple
 from strakes.base.units import counted
 from strakes.targets.description import TargetRecovery
 
-# Minimum ratios of an outlier: to the next shorter wait, or to the longest of 20 waits before the fault. In recorded
-# fail-overs, unaffected clients have ratios of at most 2.2 and 7, and affected ones of at least 12 and 64.
+# An outlier is 3 times as long as the next shorter wait, or 10 times as long as any of 20 waits before the fault.
+# In recorded fail-overs, the two ratios are at most 2.2 and 7 for unaffected clients, at least 12 and 64 for affected.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 _LEAST_S = 0.5  # Minimum duration of an outage in seconds.
 _CHANCE = 0.01  # Significance level: 1 % false positives among unaffected clients.
 _REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from the 3, 5, 10 and 20 longest waits.
-# Three other waits are too few to estimate a tail. A wait is then an outage if it is 20 times the longest of the three.
+# Three other waits are too few to estimate a tail. Then a wait is an outage if it is 20 times the longest other wait.
 _FEW, _FAR_OF_FEW = 3, 20.0
-_LEAST = 3  # Minimum number of other waits. By chance, the wait at the fault is the longest of 4 in 25 % of cases.
-# Within 3 s of the fault, a wait is an outage if it is 5 times as long as any other.
+_LEAST = 3  # Minimum number of other waits for a verdict. The longest of 4 is at the fault by chance in 25 % of cases.
+# A wait that begins within 3 s of the fault is an outage if it is 5 times as long as any other wait.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-_LIKELY = 0.2  # A wait with a higher p-value is no outage. Between 1 % and this value, it is undecided.
+_LIKELY = 0.2  # A wait with a p-value above 20 % is no outage. Between 1 % and 20 %, it is undecided.
 # Errors that a working file system may return.
 _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
@@ -63,7 +63,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Outage:
-    """The effect of a fail-over on one client. ``hit``: it was affected. ``known``: ``hit`` is certain."""
+    """The effect of a fail-over on one client. ``hit``: the client was affected. ``known``: ``hit`` is certain."""
 
     client: str
     operations: int
@@ -88,7 +88,7 @@ class Timeline:
 
     @property
     def back_after_s(self) -> tuple[float, float, float] | None:
-        """Return the seconds until the first, median and last affected client resumed, or None if one did not."""
+        """Return the seconds until the first, median and last affected client resumed, or None if any did not."""
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
         if not times or len(times) < len(hit):
@@ -110,7 +110,7 @@ class _Wait(NamedTuple):
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the effect of a fault on one client. It may be unknown if the recording ends during a wait."""
+    """Return the effect of a fault on one client, which may be uncertain if the recording ends during a wait."""
     return _outage(client, operations, _waits_of(operations), fault_s)
 
 
@@ -141,7 +141,7 @@ def _done(operations: Sequence[ClientOperation]) -> list[ClientOperation]:
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return each client's outage, which has no end if the client has no later records. ``moments``: events."""
+    """Return each client's outage. The outage has no end if the client's records stop at the fault."""
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
     ends = {client: max((one.ended_s for one in _done(own)), default=fault_s) for client, own in clients.items()}
@@ -196,7 +196,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     episode = [wait for wait in far if wait.ended_s - wait.asking_s <= near_s[0] and wait.ended_s >= near_s[1]]
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Long waits also occur without a fault. Blame it only if two intervals between such waits were recorded before.
+        # Such waits recur. Count one as an outage only if two intervals between them were recorded before the fault.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:
@@ -305,7 +305,7 @@ def judge(
 ) -> SplitBrainJudgement:
     """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: serving node.
 
-    A copy that ends early is outdated, not a split brain. At a copy's end, unacknowledged records are harmless.
+    A copy that lacks the last records is outdated, which is no split brain. Unacknowledged last records are harmless.
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}

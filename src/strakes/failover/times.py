@@ -1,4 +1,4 @@
-"""Times in the files of a cluster, required limits, and durations of a fail-over. Defaults: ``options/times.toml``."""
+"""Times in the files of a cluster, limits on them, and durations of a fail-over. Defaults: ``options/times.toml``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup, nodes_of
 
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
-_FENCE_PEER_S = 90.0  # Default time-out of the script crm-fence-peer.
-_POWER_OFF_S, _AGENT_S = 1.0, 0.1  # Assumed minimum times for a power-off and for the start of a resource.
+_FENCE_PEER_S = 90.0  # Default time-out in seconds of the script crm-fence-peer.
+_POWER_OFF_S, _AGENT_S = 1.0, 0.1  # Assumed minimum seconds for a power-off and for the start of a resource.
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
 
 
@@ -27,7 +27,7 @@ _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
 class Amount:
     """A time in seconds, or another number, that the configuration of a cluster sets."""
 
-    scope: str  # the link, device or resource with this time, or empty
+    scope: str  # link, device or resource to which the time applies, or empty
     where: str
     text: str
     value: float
@@ -193,7 +193,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
         usual = replace(common, scope=device.id, where=where)
         yield "device-limit", min(limits, key=lambda limit: limit.value, default=usual)
-        # fence_kdump only waits for a message.
+        # Ignore the times of fence_kdump, which only waits for a message.
         for key in _AGENT_WAITS if device.agent != "fence_kdump" else ():
             given = device.values.get(key, "")
             if re.match(r"\d", given) and ":" not in given:
@@ -295,7 +295,7 @@ def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def amounts_of(setup: Setup) -> Amounts:
-    """Return name -> all times with this name that the configuration of a cluster sets."""
+    """Return name of a time, such as "token" -> all values of this time in the configuration of a cluster."""
     collected: dict[str, list[Amount]] = {}
     for place, sources in groupby(_sources(), lambda source: source.place):
         places = list(_places(setup, place))
@@ -321,7 +321,7 @@ class Limit:
 
     left: str
     relation: str
-    right: str = ""  # name of a time, or "" if the limit is ``plus`` alone
+    right: str = ""  # name of the other time, or "" if the limit is only the number ``plus``
     plus: float = 0.0
     times: float = 1.0
     before: tuple[int, ...] = ()  # only releases of Pacemaker before this one need the limit

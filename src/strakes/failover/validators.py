@@ -83,12 +83,12 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
-    # crm_verify also fails if it has only warnings.
+    # crm_verify also fails if it prints only warnings. Accept such a configuration.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     text = without_secrets(said.strip()) if done.status else ""
-    # A statement unlike all known ones may be of another release, so it is no mistake.
+    # A statement that resembles no known one may belong to another release, so do not report a mistake.
     unknown = re.search(r"Parse error: (?!.*(?:IPADDR|ipv4)).*\s+but got '([a-z-]+)'", said)
     sections = ("drbd", *(f"{version} {one}" for version in ("drbd", "8.4", "9") for one in DRBD_SECTIONS))
     if unknown and not meant(unknown[1], options_of(*sections)):
@@ -165,7 +165,7 @@ def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]
                     path.chmod(0o750 if path.is_dir() else 0o640)
                 words += _AS_NOBODY
             except OSError as error:
-                # In a user namespace without user nobody, chown fails with EINVAL and root is an ordinary user.
+                # chown fails with EINVAL in a user namespace without user nobody. There, root is an ordinary user.
                 if error.errno != errno.EINVAL:
                     raise
         yield place, words

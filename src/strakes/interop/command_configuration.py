@@ -17,7 +17,7 @@ _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 # Values that switch a feature off. strakes accepts them even for a key that it does not support.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
-# Marks keys that have no effect in strakes, and about which users get no note.
+# Mark of keys without effect in strakes. strakes reports other ignored keys, but not these.
 QUIET = "changes nothing here"
 
 
@@ -123,7 +123,7 @@ class Configuration:
         return int(self.number(section, key, default, least, most))
 
     def size(self, section: str, key: str, default: str) -> int:
-        """Return the value of a key as a size in bytes. Raises BadInputError unless it is as in IOR (2m)."""
+        """Return the value of a key as a size in bytes. Raises BadInputError unless it has the form of IOR (2m)."""
         text = self.text(section, key, default)
         try:
             size = bytes_of_ior(text)

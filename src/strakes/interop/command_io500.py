@@ -96,7 +96,7 @@ def translate(
 
 
 def _runs(configuration: Configuration, phase: str) -> bool:
-    """Return whether a phase is enabled, by its key run. Until 2020, the key was noRun, with the opposite meaning."""
+    """Return whether the configuration enables a phase: key run, or until 2020 its opposite, noRun."""
     return all(
         configuration.flag(section, "run", default=True) and not configuration.flag(section, "norun", default=False)
         for section in (phase.rpartition("-")[0], phase)

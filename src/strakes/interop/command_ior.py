@@ -137,7 +137,7 @@ def _memory(command: options.GivenCommand) -> int:
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
     """Return the plan's key rank_shift: the distance in ranks between the writer and the reader of the same data.
 
-    With -C, it is the number of nodes given by -Q, plus ``further`` nodes for the check by -W. With -Z, it is random.
+    With -C, it spans as many nodes as -Q says, and ``further`` nodes for the check by -W. With -Z, it is random.
     """
     if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""

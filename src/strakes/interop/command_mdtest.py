@@ -67,7 +67,7 @@ def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[t
     }
     for name, entry in options.table_of("mdtest")["phases"].items():
         files = name.startswith("file-")
-        # mdtest renames each directory to the name of the next one, so it needs two or more.
+        # mdtest renames each directory to the name of the next one, so this phase needs two or more directories.
         if command.flag("D" if files else "F") or (name == "directory-rename" and items < 2):
             continue
         phase = {"name": name, "files": "items" if files else "directories", "operation": entry["operation"]}

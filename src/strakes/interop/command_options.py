@@ -21,7 +21,7 @@ from strakes.model.plan import Phase, Plan, plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]
-# Minimum similarity of a name to the suggested one. ior-rnd and ior-hard (80 %) are different phases.
+# Minimum similarity of a name to the suggested one. ior-rnd and ior-hard are different phases, but 80 % similar.
 NEAR = 0.85
 DIRECTIVE = "directive."  # Prefix of IOR's script directives in the table of options.
 _ORDER = (
@@ -126,7 +126,7 @@ class GivenCommand:
         return int(text)
 
     def size(self, name: str, default: str) -> int:
-        """Return the size in an option in bytes. The tools' notation is 4k, 2m or 1g.
+        """Return the value of an option, such as 4k, 2m or 1g, in bytes.
 
         Raises BadInputError that names the option.
         """
@@ -328,8 +328,8 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, obje
 def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
     """Return a plan reduced to at most ``most_bytes`` of data and ``most_items`` files.
 
-    IO500 configurations request more work than fits, because a stonewall ends the phases. Each rank keeps at least one
-    transfer, and one file of each kind.
+    A configuration of IO500 requests more work than fits, because a stonewall ends the phases. Each rank keeps at least
+    one transfer, and one file of each kind.
     """
     if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
         return plan

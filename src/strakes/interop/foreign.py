@@ -60,7 +60,7 @@ class Foreign:
     form: str = ""
 
     def fingerprint(self) -> str:
-        """Return a hash (16 hex digits) of tool, command, path and settings. Repetitions of a test have the same."""
+        """Return a hash of tool, command, path and settings. All repetitions of a test have the same hash."""
         figures = sorted(figure.identity for figure in self.figures)
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
@@ -136,7 +136,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def settings_of(facts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Setting]:
-    """Return the settings of a test by their names in strakes. ``names``: name in the tool -> name in strakes."""
+    """Return name in strakes -> value, for the settings of a test. ``names``: name in the tool -> name in strakes."""
     settings: dict[str, Setting] = {}
     for key, text in facts.items():
         name, digits = names.get(key, ""), re.match(r"\d{1,18}(?!\d)", text)

@@ -97,7 +97,7 @@ class ResultFile:
 
 def read_file(path: Path) -> ResultFile:
     """Read the results in a file. Raises BadInputError that lists the known formats if the file has no results."""
-    # Not a BadInputError, because readers catch that class.
+    # The error is not a BadInputError, because readers catch BadInputError.
     what, why = "the file takes too long to read", f"it takes more than {_MOST_S:g} s of processor time"
     error = EnvironmentLacksError(what, where=str(path), why=why, remedy="Import parts of it.")
     with ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM):

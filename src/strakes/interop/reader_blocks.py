@@ -92,7 +92,7 @@ class Printed:
 
 
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
-    """Yield (tool, block of its output) pairs. Other text is yielded only if it contains a rate, with tool None."""
+    """Yield (tool, block of its output) pairs, and (None, block) for other text that contains a rate."""
     known, lines = tuple(tools), text.split("\n")
     starts: list[tuple[int, Printed | None]] = [(0, None)]
     only_opened = True
@@ -100,7 +100,7 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
         current = starts[-1][1]
         opened = next((tool for tool in known if tool.opens.match(line)), None)
         found = opened or next((tool for tool in known if tool.table and tool.table.match(line)), None)
-        # Successive lines that could each begin a run belong to the same run.
+        # If several successive lines match the pattern of a first line, they begin only one run.
         if found and not (found is current and (only_opened or not opened)):
             starts.append((index, found))
             current, only_opened = found, True

@@ -131,7 +131,7 @@ def _of_coordinator(tables: Sequence[Sequence[tuple[str, float | None]]], servic
 
     ``tables``: rows of each table. The coordinator's total is the sum over all services.
     """
-    # With --dirstats, elbencho prints the rates of directories after the rates of files.
+    # With --dirstats, elbencho prints rates of files and then rates of directories. Keep the rates of files.
     rates = [dict(reversed(table)) for table in tables]
     is_mixed = any(
         kind != "end" for table in tables for kind, _ in itertools.dropwhile(lambda row: row[0] != "end", table)
@@ -183,7 +183,7 @@ def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
 
 
 def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float | None:
-    """Return MiB/s, or IOPS x block size, which is more exact, if it agrees with the printed MiB/s."""
+    """Return IOPS x block size in MiB/s, or the less exact printed MiB/s if the two values disagree."""
     printed = mib_per_s or 0.0
     typed = _BLOCK_SIZE.search(phase.command.replace('"', ""))
     size = phase.settings.get("block_bytes") or (typed[1] if typed else "")
@@ -191,7 +191,7 @@ def _exact(mib_per_s: float | None, iops: float | None, phase: _Phase) -> float 
         return mib_per_s
     with suppress(BadInputError):
         block_mib = parse_bytes(size) / MIB
-        # elbencho prints the integer parts of MiB/s and IOPS.
+        # elbencho truncates MiB/s and IOPS to whole numbers, so the values may differ by this much.
         if -block_mib < iops * block_mib - printed < 1:
             return iops * block_mib
     return mib_per_s

@@ -112,6 +112,6 @@ def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, S
         with suppress(BadInputError, KeyError):
             settings[name] = parse_bytes(str(settings[key]))
             del settings[key]
-    # With several servers, fio adds a job with the sum of all others. It has the name of the last host.
+    # fio's job "All clients" is the sum over several servers. Ignore its host name, which is only the last server's.
     has_host = "hostname" in job and job.get("jobname") != "All clients"
     return settings | ({"host": str(job["hostname"])} if has_host else {})

@@ -11,7 +11,7 @@ from strakes.interop.foreign import COMMAS, DECIMAL_COMMA, Foreign, ForeignFigur
 from strakes.interop.reader_blocks import Block, Printed, Result
 from strakes.model.portrait import Setting
 
-# The brackets are blank before a phase that has no score.
+# Result of a phase. It begins with "[RESULT]", or with blank brackets if the phase has no score.
 _RESULT = re.compile(
     r"[ \t]*\[(?:RESULT(-invalid)?\s*| {6})\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
     r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
@@ -29,7 +29,7 @@ _INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the results and the score of IO500. A log of IO500 repeats all results at its end."""
+    """Read the results and the score of IO500. A log repeats all results at its end; the first ones count."""
     rates: dict[str, tuple[float, str]] = {}
     stated, invalid, commas, first_score = [], [], False, []
     for index, line in enumerate(block.lines):
@@ -93,7 +93,7 @@ def _figure(name: str, value: float, *, is_bandwidth: bool, ranks: str = "") -> 
 
 
 def read_ini(block: Block) -> Iterator[Result]:
-    """Read result.txt of IO500's C version. Its sections have the score of a phase in GiB/s or kIOPS."""
+    """Read result.txt of IO500's C version. Each section has the score of a phase in GiB/s or kIOPS."""
     head, parts = block.parts(_SECTION.match)
     sections: dict[str, dict[str, str]] = {}
     for part in parts:

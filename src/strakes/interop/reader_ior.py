@@ -159,7 +159,7 @@ def _json_pairs(text: str) -> dict[str, str]:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read IOR's CSV summary, with a row for each repetition. A new test begins when an iteration number recurs."""
+    """Read IOR's CSV summary, with a row for each repetition. A repeated iteration number begins a new test."""
     tests: list[tuple[dict[str, str], list[tuple[str, str]]]] = []
     seen: set[tuple[str, str]] = set()
     for row in csv_rows(block, "bw(MiB/s)"):

@@ -22,13 +22,13 @@ _WRAPPED = re.compile(
     r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",
     re.MULTILINE,
 )
-# Maximum length of a prefix before each line, from a launcher, logger or mailer. The time is proportional to this.
+# Maximum length of a prefix before each line, from a launcher, logger or mailer. Search time grows with this length.
 _LONGEST_PREFIX = 80
-_MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The time is proportional to this.
+_MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The reading time grows with this number.
 
 # Bytes at the beginning of a file to search for prefixes. The search time is proportional to this number.
 _BEGINNING = 1 << 20
-_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Time in a prefix. It differs between lines of one program.
+_TIME = re.compile(r"\S*\d:\d\d:\d\d\S*|\d{10}\S*")  # Time in a prefix, which differs between lines of one program.
 
 
 def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
@@ -45,7 +45,7 @@ def plain_texts(content: bytes, tools: Iterable[Printed]) -> Iterator[str]:
     for lines in _programs(text.split("\n"), "|".join(shapes), tools) if shapes else [[text]]:
         text = "\n".join(lines)
         if any(shape.endswith('" {0,0}') for shape in shapes):
-            # Ansible and notebooks store lines as JSON strings.
+            # Ansible and notebooks store lines as JSON strings, so remove quotation marks and backslashes.
             text = re.sub(r'(?:\\n)?",?$', "", text, flags=re.MULTILINE).replace('\\"', '"')
         yield _WRAPPED.sub(r"\1 \2", text)
 

@@ -41,7 +41,7 @@ _MODULE = "status"
 
 
 class CephLab(Lab[CephOptions]):
-    """A CephFS whose daemons do not fork. Only the user who starts the lab can read the keys."""
+    """A CephFS lab. Its daemons run in the foreground. Only the user who starts the lab can read the keys."""
 
     options_type = CephOptions
     needs_root = False

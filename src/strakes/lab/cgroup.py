@@ -17,7 +17,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Period of processor quotas. With it, the lowest limit of a lab (5 %) is 1 ms, the kernel's minimum quota.
+# Period of processor quotas in microseconds. The lowest limit of a lab (5 %) is 1 ms, the kernel's minimum quota.
 _PERIOD_US = 20_000
 _PATIENCE_S = 5.0
 
@@ -34,7 +34,7 @@ class Group:
 
 
 def hierarchy_of(controller: str) -> Group | None:
-    """Return the root group of a controller ("cpu" or "blkio"), or None if this machine has no writable one."""
+    """Return the root group of a controller ("cpu" or "blkio"), or None if there is none or it is not writable."""
     for mount in read_mounts():
         root = Path(mount.mount_point)
         if not mount.file_system.startswith("cgroup") or not os.access(root, os.W_OK):
@@ -48,7 +48,7 @@ def hierarchy_of(controller: str) -> Group | None:
 
 
 def require(controller: str, wanted: str) -> Group:
-    """Return the root group of a controller. Raises EnvironmentLacksError if the option ``wanted`` is impossible."""
+    """Return the root group of a controller, which the option ``wanted`` needs, or raise EnvironmentLacksError."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
         why = "this needs root" if hierarchy else f"no control group with the controller {controller} is writable"
@@ -58,7 +58,7 @@ def require(controller: str, wanted: str) -> Group:
 
 
 def make_group(controller: str, lab_id: str, role: str) -> Group:
-    """Make a control group for a server of a lab. Raises EnvironmentLacksError if the kernel refuses it."""
+    """Make a control group for a server of a lab. Raises EnvironmentLacksError if the kernel refuses the group."""
     hierarchy = require(controller, f"a control group for {role}")
     path = hierarchy.path / f"{_PREFIX}-{lab_id}.{role}"
     try:
@@ -124,7 +124,7 @@ def remove_groups(lab_id: str) -> tuple[str, ...]:
                 group.rmdir()
             except OSError as error:
                 left.append(f"{group}: {error.strerror}")
-        # The kernel removes a dead process from its control group after a short delay.
+        # Try again, because the kernel removes a dead process from its control group after a short delay.
         if not left or time.monotonic() > deadline:
             return tuple(left)
         time.sleep(0.02)

@@ -103,12 +103,12 @@ def release_limits(directory: Path) -> None:
 
 
 def detach_below(directory: Path) -> tuple[str, ...]:
-    """Detach the loop devices of a lab. Return the devices that are still in use after some time."""
+    """Detach the loop devices of a lab. Return the devices that are still in use after 10 s."""
     deadline = time.monotonic() + _DETACH_S
     while (loops := loops_below(directory)) and time.monotonic() < deadline:
         for loop in loops:
             _detach(loop)
-        # The kernel detaches a busy loop device only when its last user closes it.
+        # The kernel detaches a busy loop device only when its last user closes it, so check again.
         time.sleep(0.05)
     return loops
 

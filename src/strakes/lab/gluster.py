@@ -57,7 +57,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
         self._make_volume()
         log = self.site.directory / "log/client.log"
         where = ("-s", SERVER, f"--volfile-id={VOLUME}", self.site.mount_point)
-        # nosuid and nodev, because any local user could create files of root through the servers.
+        # Use nosuid and nodev, because any local user could create files of root through the servers.
         client = ("glusterfs", "--no-daemon", "--fuse-mountopts=nosuid,nodev", "-l", log, "-L", "WARNING")
         self.start_client(*self._inside, *client, *where)
 

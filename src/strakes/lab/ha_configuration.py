@@ -42,7 +42,7 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
     for member in list(group):
         group.remove(member)
     _add_service(group, directory, journal, "5s")
-    # A starting Pacemaker node first waits for a coordinator (DC) to answer, by default 20 s.
+    # By default, a starting Pacemaker node waits 20 s for the answer of a coordinator (DC).
     _set_properties(root, {"dc-deadtime": "4s"})
     return Xml.tostring(root, encoding="unicode")
 
@@ -74,7 +74,7 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
             _set(primitive, "cipher", "3")  # ipmi_sim supports no newer cipher suite.
             _set(primitive, "power_wait", "1")
     for alert in root.iter("alert"):
-        # In the plan, alert programs are in /etc, where a lab must not write.
+        # In the plan, alert programs are in /etc, where a lab must not write, so use the lab's directory.
         alert.set("path", str(directory / str(alert.get("id"))))
     return root
 

@@ -1,4 +1,4 @@
-"""Lab "ha": two nodes with real Corosync, Pacemaker and ``fence_ipmilan``, and software BMCs that cut their power."""
+"""Lab "ha": two nodes with real Corosync, Pacemaker and ``fence_ipmilan``, and software BMCs to cut their power."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class HaLab(Lab[HaOptions]):
         directory = self.site.directory
         self.site.fill("bin/mail", "mail", 0o755, address=f"{ADMIN}:{ALERT_PORT}")
         address = self.site.write(WEBHOOK, f"http://{ADMIN}:{ALERT_PORT}/webhook\n", 0o400)
-        # Pacemaker runs alert programs as the user hacluster.
+        # Pacemaker runs alert programs as the user hacluster, so this user must be able to read the file.
         shutil.chown(address, _OWNER)
         words = ("/usr/bin/python3", directory / "node.py", "receive", ADMIN, directory / "alerts.jsonl")
         self.site.start("alerts", *self._at_hub, *words)
@@ -144,6 +144,6 @@ class HaLab(Lab[HaOptions]):
         write_kept(known, cib)
         owner, group = pwd.getpwnam(_OWNER).pw_uid, grp.getgrnam(_GROUP).gr_gid
         state = disk / "var/lib/pacemaker"
-        # The owner of a directory can exchange its entries, so give each directory away after its entries.
+        # The owner of a directory can exchange its entries, so change the owners of the entries first.
         for path in (*sorted(state.rglob("*"), reverse=True), state):
             os.chown(path, owner, group, follow_symlinks=False)

@@ -85,8 +85,8 @@ _INODES = 262_144
 # tables later, and DRBD would send these 64 MiB. Without -b 1024, DRBD would send 29 kB instead of 9 kB for a file.
 _MAKE = f"mkfs.ext4 -q -b 1024 -N {_INODES} -E nodiscard,assume_storage_prezeroed=1"
 _COMMAND_S = 300.0
-# Time-outs of DRBD: two in tenths of a second, then two in seconds. By default, DRBD closes a connection if an answer
-# takes more than 0.5 s, as on a busy machine.
+# Time-outs of DRBD: the first two in tenths of a second, the other two in seconds. By default, DRBD closes a connection
+# if an answer takes more than 0.5 s, which happens on a busy machine.
 _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
 # Fast resynchronisation of DRBD after a power cut (about 40 MiB).
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
@@ -98,7 +98,7 @@ class Machines(Namespaces):
 
     program = "machines.sh"
     look_every_s = 2.0
-    # Time limit for the start of both machines. They need 20 s on an idle host, but much more at a load of 40.
+    # Time limit for the start of both machines. They need 20 s on an idle host, but much more at a load average of 40.
     ready_limit_s = 900.0
 
     @classmethod
@@ -152,7 +152,7 @@ class Machines(Namespaces):
         if not kernels:
             what, why = "the virtual machines have no kernel", "no kernel there has a DRBD module"
             raise EnvironmentLacksError(what, where=str(_KERNELS), why=why)
-        # modprobe --dirname DIR searches DIR/lib/modules.
+        # modprobe --dirname DIR searches DIR/lib/modules, so make this directory.
         root = site.make_directory("uml", "lib", mode=0o755)
         (root / "modules").symlink_to(_KERNELS)
         words = ("--dirname", root.parent, "--set-version", kernels[-1], "--all", "--show-depends", *_MODULES)

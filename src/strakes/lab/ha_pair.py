@@ -43,7 +43,7 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a lab "ha". ``facts``: commands and addresses. Failed methods raise MeasurementError."""
+    """The two servers of a lab "ha". ``facts``: commands and addresses. Raises MeasurementError if a command fails."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -67,7 +67,7 @@ class Pair:
 
     def signal_service(self, node: str, name: str) -> None:
         """Send a signal to the process of the journal service on a node. STOP leaves its connections open."""
-        # /proc/PID/cmdline has NULs between words, which grep cannot match. [n] keeps the shell from finding itself.
+        # /proc/PID/cmdline has NULs between words, which grep cannot match. [n] keeps the search from finding itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[n]ode.py journal'"
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
@@ -84,7 +84,7 @@ class Pair:
             time.sleep(self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
-        # A node that is switched on too early delays its own fencing, and so the take-over.
+        # A node that is switched on during its fencing would delay the fencing and the take-over.
         all_on = True
         for node in self.nodes:
             if self.has_power(node):
@@ -220,7 +220,7 @@ def _absent(status: Xml.Element | None) -> str:
     ]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
-    # Until the fencing of a lost node ends, Pacemaker may show its resources as running.
+    # Wait for the end of a fencing: until then, Pacemaker may show the resources of the lost node as running.
     if fenced := _fencing_under_way(status):
         return f"the fencing of {', '.join(fenced)} is not over"
     history = status.find("./fence_history")

@@ -109,8 +109,8 @@ def call(address: str, words: Sequence[str]) -> int:
 
 
 def receive(address: str, file: str) -> None:
-    """Append alerts that arrive by HTTP to a file, as JSON lines with a time, a text and ``by`` (mail or webhook)."""
-    # Not imported at the top: on a User-mode Linux machine, this takes seconds.
+    """Receive alerts by HTTP. Append them to a file, as JSON lines with a time, a text and ``by`` (mail or webhook)."""
+    # Import it only here, because the import takes seconds on a User-mode Linux machine.
     from http.server import BaseHTTPRequestHandler
 
     class Receiver(BaseHTTPRequestHandler):
@@ -140,7 +140,7 @@ class AcknowledgedJournal:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         text = os.read(self._descriptor, os.fstat(self._descriptor).st_size)
         if text and not text.endswith(b"\n"):
-            # A power cut may leave an incomplete record, which was not acknowledged.
+            # After a power cut, end the line of an incomplete record. The record was not acknowledged.
             os.write(self._descriptor, b"\n")
         lines = [line.split() for line in text.splitlines()]
         self.term = max((int(words[0]) for words in lines if len(words) == 5 and words[0].isdigit()), default=0) + 1
@@ -251,7 +251,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # One more client per address never fails over. It detects two nodes that serve at the same time.
+    # An additional client for each address never fails over, to detect two nodes that serve at the same time.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:

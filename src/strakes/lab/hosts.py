@@ -97,7 +97,7 @@ class HostsLab(Lab[HostsOptions]):
 
 
 def _sources() -> tuple[Path, ...]:
-    # An editable installation also needs the directory above the sources.
+    # On the hosts, an editable installation also needs the directory above the sources.
     source = Path(__file__).resolve().parents[3]
     return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
 

@@ -15,7 +15,7 @@ from strakes.lab.site import READY_LIMIT_S, LabSite
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
-# Role of the process that serves a FUSE mount. The mount is unusable when it ends.
+# Role of the process that serves a FUSE mount. When the process ends, the mount is unusable.
 CLIENT = "client"
 
 

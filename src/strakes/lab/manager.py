@@ -108,7 +108,7 @@ def status(name: str) -> LabStatus | None:
 
 
 def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...]:
-    """Return the status of every lab. ``complain``: called with an error if another user can write a journal."""
+    """Return the status of every lab. ``complain``: called with the error of a damaged or untrusted journal."""
     labs = []
     for place in all_directories():
         try:
@@ -119,7 +119,7 @@ def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all labs, whatever their condition."""
+    """Return the names of all labs, including unusable ones."""
     return tuple(place.name for place in all_directories())
 
 
@@ -191,7 +191,7 @@ def undo(place: Path, *, force: bool = False, say: Say = lambda _: None) -> bool
     Raises MeasurementError if a part cannot be removed or, without ``force``, if the file system is in use.
     """
     state = read_state(place)
-    # If the start of a lab is killed early, at most an incomplete journal remains.
+    # If the start of a lab is killed early, only an incomplete journal remains. Other files were not made by strakes.
     if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
         remedy = "Check the contents of the directory, then remove it yourself."
         raise BadInputError("this directory was not made by strakes lab", where=str(place), remedy=remedy)
@@ -209,10 +209,10 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
-    if mount.file_system.startswith("fuse"):  # FUSE is unmounted after its server's end
+    if mount.file_system.startswith("fuse"):  # unmounted later, after the FUSE server has ended
         why = "" if force or not users else "it is in use"
     else:
-        # If the NFS server is dead, a normal unmount would wait for it to write dirty pages.
+        # If the NFS server is dead, detach the mount. A normal unmount would wait for the write-back of dirty pages.
         dead = mount.file_system.startswith("nfs") and space_of(place / "mnt") is None
         why = unmount(mount, detach=force or dead)
     if why:
@@ -231,7 +231,7 @@ def _stop(place: Path, state: LabState, say: Say) -> None:
         why = "SIGKILL does not end them: the kernel waits for a device, or they belong to another user"
         raise _not_removed(f"not all processes of {place.name} could be ended", names, why, place)
     left: list[str] = []
-    # The FUSE servers have ended, so an access to such a mount fails and does not hang.
+    # The FUSE servers have ended, so an access to their mounts fails and does not hang.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []

@@ -51,11 +51,11 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         if why := super().ready():
             return why
         space = space_of(self.site.mount_point)
-        # The reported space does not include what MooseFS and XFS reserve.
+        # Require 3/4 of the size, because the reported space does not include what MooseFS and XFS reserve.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
         if not registered:
             return "not all chunkservers have registered yet"
-        self.site.mount_point.chmod(0o755)  # A new MooseFS gives its root directory mode 0777.
+        self.site.mount_point.chmod(0o755)  # In a new MooseFS, the root directory has mode 0777.
         return ""
 
     def facts(self) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ def networks_below(directory: Path) -> frozenset[int]:
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     """Unmount a file system. Return the reason of a failure, or "". ``detach``: unmount it even if it is in use.
 
-    Mount points of block devices are removed. Does not use umount(8), which accesses the file system and may hang.
+    For a block device, also remove the mount point. Do not use umount(8), which accesses the file system and may hang.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
         for program in ("fusermount3", "fusermount"):

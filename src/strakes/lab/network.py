@@ -44,9 +44,9 @@ _COMMAND_S = 10.0
 def make_network(site: LabSite) -> tuple[str, ...]:
     """Make the private network of a lab, a network namespace that only root can enter.
 
-    Return the prefix of a command that runs in it. The servers believe the user id that a client sends, so other users
-    must not reach them. Over a link to the machine, a socket could bypass routes (SO_DONTROUTE) and rules
-    (SO_BINDTODEVICE). So there is no link, and the client runs in the network too.
+    Return the prefix of a command that runs in the network. The servers trust the user id that a client sends, so other
+    users must not reach them. Over a link to the machine, a socket could bypass routes (SO_DONTROUTE) and rules
+    (SO_BINDTODEVICE). So the network has no link to the machine, and the client runs inside the network.
     """
     namespace = site.directory / LAB_NETWORK
     site.make_namespace(namespace)

@@ -1,4 +1,4 @@
-"""NFS lab: nfs-ganesha in a private network. This machine's kernel mounts it."""
+"""NFS lab: nfs-ganesha in a private network, and a mount of its export by this machine's kernel."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class LabOptions:
 
 
 def option(form: Form, text: str, default: Any = None, *, least: float | str | None = None, **settings: Any) -> Any:
-    """Declare a field as an option of a lab. ``default`` and ``least`` of a size are texts such as ``2GiB``.
+    """Declare a field as an option of a lab. Sizes in ``default`` and ``least`` are texts such as ``2GiB``.
 
     ``settings``: further fields of :class:`LabOption`.
     """

@@ -35,7 +35,7 @@ class Package:
 
 
 def table(text: str) -> tuple[Package, ...]:
-    """Return the packages in a text of pairs, package and program: ``kmod modprobe, mount losetup``."""
+    """Parse packages, each with one of its programs, from a text such as ``kmod modprobe, mount losetup``."""
     return tuple(Package(*each.split()) for each in text.split(","))
 
 
@@ -85,7 +85,7 @@ def _install(names: Sequence[str]) -> str:
 
 def _run(argv: Sequence[str]) -> str:
     with TemporaryFile() as output:
-        # A new session, so that Ctrl-C does not reach the command.
+        # Start a new session, so that Ctrl-C does not reach the command.
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -97,7 +97,7 @@ def _run(argv: Sequence[str]) -> str:
         try:
             status = process.wait()
         except BaseException:
-            # On SIGINT, apt-get stops a download, but finishes unpacking a package.
+            # Send SIGINT and wait: apt-get then stops a download, but finishes unpacking a package.
             process.send_signal(signal.SIGINT)
             process.wait()
             raise

@@ -37,7 +37,7 @@ def environment(lab_id: str = "") -> dict[str, str]:
 
 
 def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> Completed:
-    """Run a short command. After ``limit_s`` seconds, it is killed. The status of a missing program is 127."""
+    """Run a short command. Kill the command after ``limit_s`` seconds. The exit status for a missing program is 127."""
     unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
     mark = [f"{MARK}={lab_id}"] if lab_id else []
     try:

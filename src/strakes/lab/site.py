@@ -16,7 +16,7 @@ from strakes.base.processes import process_start
 from strakes.lab.process import complaint, last_lines, run, start
 from strakes.lab.state import LabJournal
 
-# Servers start in a few seconds, or in minutes on a busy machine.
+# Time limit in seconds for a start. Servers need some seconds, or minutes on a busy machine.
 READY_LIMIT_S = 180.0
 _COMMAND_S = 60.0
 _TICK_S = 0.1

@@ -1,4 +1,4 @@
-"""Directory and journal of a lab. The journal says what to undo if a start was killed."""
+"""Directory and journal of a lab. The journal shows what to undo if the start of the lab was killed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def refuse_long_path(directory: Path) -> None:
 
 @contextmanager
 def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
-    """Lock a lab's directory while the ``with`` body runs. Yield whether it exists. ``make``: create the lab first.
+    """Lock a lab's directory while the ``with`` body runs. Yield whether the lab exists. ``make``: create it first.
 
     Raises BadInputError if the directory is already locked, or if it belongs to another user.
     """
@@ -124,7 +124,7 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
 
 
 def removed_meanwhile(lab: Path) -> BadInputError:
-    """Return the error for a lab that another command has removed."""
+    """Return the exception for a lab that another command has removed."""
     what = f"another command has just removed the lab {lab.name}"
     return BadInputError(what, where=str(lab), remedy="Run the command again.")
 
@@ -149,7 +149,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True)
 class LabState:
-    """The recorded state of a lab. ``ready_after_s``: seconds from start to readiness, or None."""
+    """The recorded state of a lab. ``ready_after_s``: seconds from start to readiness, None until then."""
 
     kind: str
     name: str
@@ -204,7 +204,7 @@ def read_state(directory: Path) -> LabState | None:
     state: LabState | None = None
     fields: dict[str, Any] = {}
     processes: dict[str, ProcessRecord] = {}
-    # An incomplete last line, or one of zeros after a power cut, belongs to a step that has not begun.
+    # Ignore a damaged last line: each step is recorded before it begins, so this step has not begun.
     last = len(lines) - 1
     for number, line in enumerate(lines[:-1], 1):
         try:

@@ -79,7 +79,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times better the chosen option is than another one, with interval and grade (certainty)."""
+    """The ratio of the chosen option to another one (above 1: better), with its interval and grade (certainty)."""
 
     option: str
     measure: str
@@ -91,7 +91,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Answer:
-    """The graded answer to a :class:`Question`, with the same fields and these:
+    """The graded answer to a :class:`Question`. Fields with the same names have the same meaning.
 
     ``chosen``: the recommended option. ``measure``: the first measurement id of this option. ``against``: the
     comparison that decides the grade. ``within``: if options are "alike", upper bound of the ratio between them.

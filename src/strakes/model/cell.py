@@ -46,7 +46,7 @@ DIRECTIONS: Mapping[str, int] = {"B/s": 1, "op/s": 1, "s": -1, "%": 0, "B": 0}
 # The main metrics. Each phase has at most one of these.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
 
-# represents the unknown plan of imported measurements
+# Placeholder for the unknown plan of imported measurements.
 NO_PLAN = Plan(0, ())
 
 
@@ -60,12 +60,12 @@ class Measure:
 
     @property
     def is_side(self) -> bool:
-        """Return whether the metric is a load of machines or accelerators. Such metrics need no precision."""
+        """Return whether the metric is a load of machines or accelerators. Loads have no required precision."""
         return not DIRECTIONS[UNITS[self.metric]]
 
     @property
     def suffix(self) -> str:
-        """Return the last part of the measurement's id: the phase, then the metric if it is not a main one."""
+        """Return the last part of the measurement's id: the phase, followed by the metric if it is no main metric."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 

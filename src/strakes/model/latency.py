@@ -18,14 +18,14 @@ _WAITS = ("gather", "lag")
 
 @dataclass(frozen=True)
 class Latencies:
-    """Latency percentiles of ``calls`` calls, in seconds. Names of percentiles are in ``SHARES``."""
+    """Latency percentiles (p50, p90, p99, p999) of ``calls`` calls, in seconds."""
 
     calls: int
     percentiles: Mapping[str, float]
 
 
 def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
-    """Return kind of call -> its latencies in several samples of a phase. Empty without histograms.
+    """Return kind of call -> latencies of these calls in all samples of a phase. Empty if no sample has histograms.
 
     >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
     >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
@@ -43,7 +43,7 @@ def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
 
 
 def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
-    """Return the latencies of all calls in several samples of a phase, or None without histograms."""
+    """Return the latencies of all calls in all samples of a phase, or None if no sample has histograms."""
     merged = [
         Sample("", histograms={"": histogram})
         for sample in samples

@@ -45,7 +45,7 @@ class Source:
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
-        """Return the published results that a run does not reproduce. ``against``: the run compares two systems."""
+        """Return the published results that a run does not reproduce. ``against``: the run has two file systems."""
         return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
 
 
@@ -89,7 +89,7 @@ def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
 
 
 def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
-    """Return rows on the size of the experiment: (quantity, published value, value of this run)."""
+    """Return rows that compare the size of the published experiment and of this run: (quantity, published, own)."""
     target = portraits[0].target
     every = [cell.settings for portrait in portraits for cell in portrait.cells]
 
@@ -128,13 +128,13 @@ def _file_system(target: Mapping[str, Any]) -> str:
 def _place(x: float | str) -> str:
     if isinstance(x, str):
         return x
-    # Format "g" would write a million and more with an exponent.
+    # From a million on, format "g" would use an exponent.
     return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"
 
 
 @dataclass(frozen=True)
 class ReplicationRow:
-    """A row of a table of Zeng et al. (2021, S2), recomputed. ``implied_mb_per_s``: size / published time."""
+    """A recomputed row of the replication table of Zeng et al. (2021). ``implied_mb_per_s``: size / published time."""
 
     files: int
     megabytes: float
@@ -144,7 +144,7 @@ class ReplicationRow:
 
 
 def replicated_megabytes(files: int) -> float:
-    """Return the megabytes of metadata of ``files`` files, at the bytes per file of Zeng et al. (2021, S2)."""
+    """Return the megabytes of metadata of ``files`` files, with the bytes per file in Zeng et al. (2021, S2)."""
     return files * BYTES_PER_FILE / MIB
 
 
@@ -158,7 +158,7 @@ def replication_table() -> tuple[ReplicationRow, ...]:
 
 
 def replication_disagreement() -> str:
-    """Return a sentence: the text and the table of Zeng et al. (2021, S2) state different replication rates."""
+    """Return a sentence on the different replication rates in the text and the table of Zeng et al. (2021, S2)."""
     rates = [row.implied_mb_per_s for row in replication_table()]
     return gettext(
         "Zeng et al. (2021) state different rates of replication: about {said:.0f} MB/s in the text, and {low:.0f} to "

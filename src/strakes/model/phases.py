@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 def usually(value: Value) -> Value:
     """Return a dataclass field. The canonical form of a plan omits this field if it has the default ``value``.
 
-    Every field added to the schema later uses this, so that the hashes of stored plans do not change.
+    Fields that are added to the schema later use this function, so that the hashes of stored plans do not change.
     """
     default: Value = field(default=value, metadata={"left_out": True})
     return default
@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """One call of a sequence on a small file. ``bytes`` 0: the whole file. ``unit_bytes`` 0: the phase's value."""
+    """An operation on a small file. ``bytes`` 0: the whole file. ``unit_bytes``: bytes per call, 0: as in the phase."""
 
     op: FlowCall
     bytes: int = 0
@@ -240,7 +240,7 @@ class SmallFilesPhase:
         return self.mode
 
     def operations(self, ranks: int) -> int:
-        """Return the number of operations of all ranks if nothing stops them early. 0: it depends on the pool."""
+        """Return the number of operations of all ranks if nothing stops them early, or 0 if it is unknown."""
         if self.mode == "accumulate":
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
@@ -290,7 +290,7 @@ class ProbePhase:
 
     def bytes_added(self) -> int:
         """Return the number of bytes that one rank adds."""
-        # For probes that read, the engine creates a file of 256 blocks for each rank.
+        # For probes that read, the engine creates a file of 256 times file_bytes for each rank.
         most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 
@@ -361,7 +361,7 @@ class TrainingPhase:
     kind: Literal["training"] = field(default="training", init=False)
 
     def operations(self, ranks: int) -> int:
-        """Return the number of samples of all ranks."""
+        """Return the number of training samples that all ranks process."""
         samples = self.file_count * self.samples_per_file
         if self.operation == "generate":
             return samples
@@ -381,7 +381,7 @@ PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | Prob
 
 @dataclass(frozen=True)
 class Part:
-    """A phase inside a mixed phase. ``ranks``: number of its ranks, which follow the preceding part's ranks."""
+    """A phase inside a mixed phase. It runs on the ``ranks`` ranks that follow the preceding part's ranks."""
 
     ranks: int
     phase: PartPhase

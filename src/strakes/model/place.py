@@ -17,7 +17,7 @@ class Place:
     (``items.0.tree``). ``kept``: name of a directory for all executions of the plan; if empty, each execution gets a
     new one. ``drawn``: each round of the study gets a new directory, so that a placement by hash varies. It is created
     one round early, because some file systems move a new directory to another server only later. Raises ValueError for
-    a name such as ".." that leads to another directory: another user may have written it.
+    a name that leads to another directory, such as "..", because another user may have written the plan.
     """
 
     target: Literal["", "against"] = ""
@@ -39,7 +39,7 @@ class Place:
         return not self.kept or self.drawn
 
     def is_plain(self) -> bool:
-        """Return whether the engine can create the directory: it is new and has no required placements."""
+        """Return whether the directory is new and needs no placement, so that the engine can create it."""
         return self.placement is None and not self.entries and not self.kept
 
 

@@ -26,7 +26,7 @@ Phase = WholePhase | MixedPhase
 # Phases that have no stop rule, because they end when their work is done.
 _ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
 
-# Key for placing ranks and buffers -> its default value, which canonical plans omit.
+# Keys that place ranks on processors and buffers in memory -> their default values, which canonical plans omit.
 PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
 
 

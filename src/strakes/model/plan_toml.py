@@ -52,7 +52,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     hints = phase.get("hints")
     if isinstance(hints, str):
         file, parts = folder / hints, PurePath(hints).parts
-        # Reports show hints. A plan by another user could otherwise publish a private file of this user.
+        # Reports show hints, so a plan by another user must not name a private file of this user as a hints file.
         if hints.startswith("/") or ".." in parts or "hints" not in (parts or ("",))[-1]:
             remedy = 'Name a file with "hints" in its name, below the directory of the plan: hints = "romio-hints"'
             raise BadInputError("this hints file is not allowed in a plan", where=hints, remedy=remedy)
@@ -76,7 +76,7 @@ def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _in_units(value: Any, key: str) -> Any:
-    if key == "hints":  # Only the MPI library knows the units of MPI-IO hints.
+    if key == "hints":  # Do not convert MPI-IO hints: only the MPI library knows their units.
         return value
     if isinstance(value, Mapping):
         return {name: _in_units(member, name) for name, member in value.items()}

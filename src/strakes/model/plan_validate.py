@@ -12,7 +12,7 @@ from typing import Any
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.schemas import load_schema
 
-# The value of such a key selects one of the alternatives in a ``oneOf`` of the schema.
+# Keys whose value selects one of the alternatives in a ``oneOf`` of the schema.
 _DISCRIMINATORS = ("kind", "rule")
 _TYPES: Mapping[str, str] = {
     "object": "an object",

@@ -165,7 +165,7 @@ class ServerCount:
 
 @dataclass(frozen=True)
 class Portrait:
-    """The content of a report. ``run``, ``target``, ``environment``: facts about run, file system, machine."""
+    """The content of a report. ``run``, ``target``, ``environment``: properties of run, file system, machine."""
 
     run: Mapping[str, Any]
     target: Mapping[str, Any]

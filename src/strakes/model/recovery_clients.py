@@ -18,8 +18,8 @@ _GRACE_S = 60.0
 class Timing:
     """Planned times of a drill, in seconds.
 
-    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. Without this value,
-    the fault is undone when all clients have ended, or after ``undone_within_s`` if they hang.
+    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. Without
+    ``restore_after_s``, it is undone when all clients have ended, or after ``undone_within_s`` if clients hang.
     """
 
     before_s: float

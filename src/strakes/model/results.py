@@ -53,7 +53,7 @@ class Measured:
         return not self.direction
 
     def by_block(self) -> dict[int, float]:
-        """Return number of the round -> value, only for executions that count as measurements."""
+        """Return round number -> value. Only executions that count as measurements are included."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == "measure"}
 
 

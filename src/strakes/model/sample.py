@@ -67,7 +67,7 @@ class PageCache(Record):
 
 @dataclass(frozen=True)
 class NodeOfPhase(Record):
-    """A node that runs ranks: from ``first_rank`` to the one before the next node's first rank."""
+    """A node, and the first of its ranks. Its other ranks follow, up to the first rank of the next node."""
 
     host: str
     first_rank: int = 0
@@ -85,9 +85,9 @@ class HeldBack(Record):
 class Sample(Record):
     """The totals of a finished phase over all ranks.
 
-    ``ranks``: a row for each rank, with the values of ``columns``. ``counters``: of the node of rank 0. ``parts``:
-    samples of a mixed phase. ``population``, ``read_bytes``: a pool of small files, and bytes read from it.
-    ``recovery_first_s`` to ``drill``: only for fail-over drills. An imported sample has only a name and a rate.
+    ``ranks``: a row for each rank, with the values of ``columns``. ``counters``: counters of rank 0's node. ``parts``:
+    samples of a mixed phase. ``population``, ``read_bytes``: a pool of small files, and the bytes read from it. The
+    fields from ``recovery_first_s`` to ``drill`` are only for drills. Imported samples have only a name and a rate.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Sample(Record):
 
     @property
     def reads_small_files(self) -> bool:
-        """Return whether the phase read small files through the kernel, whose cache may hold any share of them."""
+        """Return whether the phase read small files through the kernel, so that any share of them may be cached."""
         small = self.kind in ("metadata", "small-files") and self.effective.get("backend") in ("posix", "uring")
         return small and self.data_read > 0
 

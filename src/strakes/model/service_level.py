@@ -99,7 +99,7 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Count the minutes in which the limit was exceeded. Each of the ``rows`` may cover several minutes."""
+    """Return the result for a service level. Each of the ``rows`` of latencies may cover several minutes."""
     minutes = bad = 0.0
     for row in rows:
         exceeded = is_exceeded(level, row)

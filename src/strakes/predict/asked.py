@@ -142,8 +142,8 @@ def why_unknown(
 ) -> str:
     """Return the reason why a forecast for ``scale`` is impossible, or an empty text.
 
-    Runs with one number of targets do not suffice to forecast another number, except with counters of busy time or a
-    limit from data sheets. The same holds for files, and for ranks if ``ranks_needed``.
+    A forecast for another number of targets, files or (with ``ranks_needed``) ranks needs runs with at least two
+    numbers. For targets, counters of busy time or a limit from data sheets also suffice.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)

@@ -23,7 +23,7 @@ _CONTRADICTION = 3.0
 class Evidence:
     """Measurements, and the limits from data sheets that agree with them.
 
-    ``counters``, ``limits``: components whose counter or stated limit contradicts a measurement and is ignored.
+    ``counters``, ``limits``: components whose counter or stated limit is ignored, because a measurement contradicts it.
     """
 
     levels: tuple[MeasuredLevel, ...]
@@ -37,7 +37,7 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """Return (system size, logarithm of capacity, standard error) for each measured load of a component."""
+        """Return (system size, logarithm of capacity, standard error) for each measured utilization of a component."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:

@@ -23,7 +23,7 @@ from strakes.survey.analysis_build import results_of
 from strakes.survey.analysis_warnings import run_warnings
 
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
-# Square root of pi / 2. The median of normal values has this many times the standard error of their mean.
+# Standard error of the median of normal values, divided by the standard error of their mean: square root of pi / 2.
 _NORMAL_MEDIAN = 1.2533
 
 
@@ -100,7 +100,7 @@ def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setti
     ranks = _number(measured.settings.get("ranks"))
     if ranks is None:
         return None, apart
-    # Strong scaling (fixed total of items) is a different workload than weak scaling (fixed number per rank).
+    # Do not mix strong scaling (fixed total of items) with weak scaling (fixed number of items per rank).
     if items := _number(measured.settings.get("items")):
         apart["items_each"] = items / ranks
     return level_of(measured, Scale(min(_number(measured.settings.get("nodes")) or 1, ranks), ranks, osts=0)), apart
@@ -114,7 +114,7 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return the median at one system size, or None without a usable value. ``busy``: component -> utilization."""
+    """Return the median at one system size, or None if no value is usable. ``busy``: component -> utilization."""
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:

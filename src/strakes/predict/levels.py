@@ -30,7 +30,7 @@ PART_NAMES: Mapping[Part, str] = {
 # Two measurements are comparable if their requests per operation differ by at most this factor. A cache then serves at
 # most 20% of the requests. Whole runs differ by about 14% without a cache (docs/statistics.md).
 _SAME_WORK = 1.25
-# If the rate of fewer ranks is this many times higher, it was measured in a cache. Contention costs less.
+# Rates of fewer ranks that are this many times higher were measured in a cache. Contention costs less than that.
 _TOO_FAST = 20.0
 
 
@@ -125,7 +125,7 @@ class FigureLevels:
 
     @property
     def is_time(self) -> bool:
-        """Whether the quantity is a time, not a rate."""
+        """Return whether the quantity is a time, not a rate."""
         return self.unit == "s"
 
     @property

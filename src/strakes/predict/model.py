@@ -18,17 +18,17 @@ from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 from strakes.predict.population import Population, fitted
 
 Array = NDArray[np.float64]
-# Probability that a forecast's interval contains the value. At 90 %, intervals are 1.28 times as wide.
+# Probability that a forecast's interval contains the value. Intervals of 90 % would be 28 % wider.
 COVERAGE = 0.8
 # Number of random draws. Each end of an interval has a standard error of 4 % of the posterior's standard deviation.
 _DRAWS = 2000
-# Tolerance of log rates for rounding (1 % of a rate). Benchmarks print two or three digits.
+# Tolerance of log rates (1 % of a rate), because benchmarks round rates to two or three digits.
 _ROUNDING = 0.01
-# Each curve saturates at one of these numbers of ranks. Factors of 2 instead of 4 change forecast errors by 1 %.
+# Each curve saturates at one of these numbers of ranks. Powers of 2 instead of 4 change forecast errors by 1 %.
 BOUNDS = 4.0 ** np.arange(11)
 # Sharpness of a curve's bend: 1 is Amdahl's law, infinity a corner. A value of 1 or 3 changes forecast errors by 1 %.
 _BEND = 2.0
-# Minimum probability for naming a component as the bottleneck. At 67 %, it is twice as probable as all others.
+# Minimum probability for naming a component as the bottleneck. At 67 %, it is twice as probable as all others together.
 SURE = 0.67
 
 

@@ -65,7 +65,7 @@ def answer_lines(portrait: Portrait) -> list[AnswerLine]:
 
 
 def answer_text(answer: Answer) -> str:
-    """Return an answer as text.
+    """Return an answer as text: the best setting, and its speed as a multiple of the other settings' speeds.
 
     >>> against = Comparison("buffered", "b", 4.1, 2.0, 6.7, "sure")
     >>> answer_text(Answer("q", "s", "8 MiB writes", "sure", "O_DIRECT", "a", against, (against,), 0.9, 12))
@@ -99,7 +99,7 @@ def _text(answer: Answer) -> str:
         message = "avoid {slower}, which is likely slower; else not decided, leaning to {chosen} ({others})"
     others = gettext(", ").join(_compared(one, answer.chosen, named=not apart and one is shown[0]) for one in shown)
     if unclear := [option for option in options if option in {one.option for one in answer.others if one not in shown}]:
-        # An answer has a grade only if no other setting is more than this faster (stats.grades).
+        # The answer has a grade, so no other setting is faster by more than GOOD_ENOUGH (stats.grades).
         rest = "{options} may be slower than {chosen}, or up to {gain} faster"
         shown_rest = gettext(rest, options=gettext(", ").join(unclear), chosen=answer.chosen, gain=_GAIN)
         others = gettext("; ").join((others, shown_rest))

@@ -11,7 +11,7 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
-# A logarithmic axis with fewer powers of ten also has ticks between them. Half this number could leave two ticks.
+# A logarithmic axis with fewer powers of ten gets more ticks between them. Half this number could leave two ticks.
 FEWEST_TICKS = 4
 MOST_TICKS = 9  # Maximum number of ticks. The labels of twice as many ticks would overlap.
 
@@ -106,7 +106,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
-    """Return the part of a published range of values inside the axis, or None if all of it is outside."""
+    """Return the part of a published x range that lies within the axis, or None if no part does."""
     if reference.x_low is None or reference.x_high is None:
         return None
     low, high = max(reference.x_low, axis.low), min(reference.x_high, axis.high)
@@ -170,5 +170,5 @@ def _tick(value: float, unit: str) -> str:
     if unit == "s":
         factor, name = _scale_of("s", value)
         return f"{value / factor:.4g} {name}"
-    # The format "g" writes numbers from a million on with an exponent.
+    # The format "g" would write a million with an exponent.
     return f"{value:,.0f}" if 1e6 <= value < 1e12 else f"{value:,.6g}"

@@ -44,7 +44,7 @@ MEMORY_CODES = frozenset().union(*_MEMORY.values())
 
 
 def source_of(portrait: Portrait, cells: Collection[str]) -> str:
-    """Return a caution if this node's page cache served the operations, or may have served them, else "".
+    """Return a caution if this node's page cache served, or may have served, the operations of ``cells``, else "".
 
     On a file system in memory, such as tmpfs, the caution is always "", because the top of the report already warns.
     """
@@ -114,7 +114,7 @@ def taken_in_turn(portrait: Portrait) -> str:
 
 
 def sides_of(portrait: Portrait) -> str:
-    """Return a text that says what A and B are, or "" if the run does not compare two sides."""
+    """Return as text the two file systems or settings, A and B, that the run compares, or "" if it compares none."""
     if other := portrait.target.get("against"):
         return f"A: {portrait.target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     settings = [cell.settings for cell in portrait.cells]
@@ -125,7 +125,7 @@ def sides_of(portrait: Portrait) -> str:
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Return rows of name and value, without unknown values. Callers translate the English names."""
+    """Return the known facts about a run as (name, value) pairs. Callers translate the English names."""
     target, machine = portrait.target, portrait.environment
     rows = (
         ("A and B", sides_of(portrait)),
@@ -145,7 +145,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a text for a run without main results. It states the number of values and of measurements."""
+    """Return a text for a run without main results: number of values in the report, and of runs for each value."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

@@ -27,9 +27,9 @@ _OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "
 
 HEIGHT_PIXELS = 400  # Height of a figure in pixels. A screen of 768 pixels cannot show twice this height.
 
-# Maximum horizontal offset between two series at the same x value, as a share of the axis.
+# Maximum horizontal distance between two series at the same x value, as a share of the x axis.
 COLUMN_SHARE = 0.014
-# Maximum horizontal offset of the points of single runs from their interval's bar, as a share of the x axis.
+# Maximum horizontal distance between the bar of an interval and the points of its runs, as a share of the x axis.
 ASIDE_SHARE = 0.009
 ROOM_SHARE = 0.64  # Width of all series together, as a share of the distance between two x values.
 

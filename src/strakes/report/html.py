@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Language -> value of HTML's attribute ``lang``.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
-MOST_FINDINGS = 5  # Maximum number of findings of each kind above the figures. Twice the number would fill a screen.
+MOST_FINDINGS = 5  # Maximum number of findings of each kind on top of the page. Twice as many fill a screen.
 
 
 def render_html(portrait: Portrait) -> str:
@@ -76,7 +76,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def published(portrait: Portrait) -> dict[str, object]:
-    """Return the content of the page about a reproduced publication. Empty if the run reproduces none."""
+    """Return the template's values about the reproduced publication, or {} if the run reproduces none."""
     source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
     if portrait.run.get("kind") != "reproduce" or source is None:
         return {}

@@ -13,13 +13,13 @@ from strakes.stats.grades import MOST_TIMES, POWER, times_to_decide
 
 # Default budget in seconds, enough for all settings of a survey on one node.
 _ALL_CELLS_S = 120.0
-# Suggested seconds of a phase: twice the minimum for a sustained rate, or ten times after a measurement of bursts.
+# Suggested seconds of a phase: 2 times the minimum for a sustained rate, or 10 times if this run measured bursts.
 _PHASE_S, _PHASE_AFTER_BURST_S = 1.0, 5.0
 _REPLACED = {"--budget", "--phase", "--like", "--json", "--html"}  # Options that the next command does not repeat.
 
 
 def next_step(portrait: Portrait) -> tuple[str, str]:
-    """Return the command of the next measurement and its purpose, or "" and other advice."""
+    """Return the command of the next measurement and its purpose, or two empty texts without a suggestion."""
     if portrait.run.get("kind") not in ("survey", "study"):
         return "", ""
     # For a file system in memory, the summary already asks for a directory on storage.

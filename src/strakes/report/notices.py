@@ -19,7 +19,7 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Notice:
-    """Warnings with the same code and remedy. ``said``: (text, affected results) pairs. No results: it affects all."""
+    """Warnings with the same code and remedy. ``said``: (text, affected results) pairs; () means the whole run."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -28,7 +28,7 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """The text of the warnings. If their texts differ, the first one is the example."""
+        """The text of the warnings. If their texts differ, only the first text, as an example."""
         text = self.said[0][0]
         return text if len(self.said) == 1 else gettext("For example: {text}", text=text)
 
@@ -39,7 +39,7 @@ class Notice:
 
     @property
     def extent(self) -> str:
-        """A text that says how many results are affected, or that the whole run is."""
+        """The number of affected results as text, or "whole run"."""
         return ngettext("{count} cell", "{count} cells", len(self.cells)) if self.cells else gettext("whole run")
 
 

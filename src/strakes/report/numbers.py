@@ -62,7 +62,7 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
-    """Return remarks, or "": the runs vary widely; the first files were created at another rate than the rest."""
+    """Return as text the range of the runs if they vary widely, and the rate of the first files if it differs."""
     remarks = []
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):

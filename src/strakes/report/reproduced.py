@@ -104,7 +104,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
 
 
 def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
-    """Return the rows about published statements, followed by the rows about published values."""
+    """Return the rows of the table: first those about published statements, then those about published values."""
     found = [row for text, patterns in source.published.items() for row in _rows_of(text, patterns, portraits)]
     if not source.published:
         for portrait in portraits:

@@ -38,7 +38,7 @@ _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
 def name_figures(portrait: Portrait) -> dict[str, Figure]:
-    """Return name -> figure. The name is that of the study, with a number from its second figure on."""
+    """Return name -> figure. The figures of the study "nodes" have the names nodes, nodes-2, nodes-3 and so on."""
     names: dict[str, Figure] = {}
     for figure in portrait.figures:
         count = 1 + sum(known.study == figure.study for known in names.values())
@@ -66,7 +66,7 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         remedy = f"Let the name end in {', '.join(f'.{form}' for form in FORMATS)}."
         raise BadInputError("the file format for the figure is unknown", where=str(path), remedy=remedy)
     try:
-        with chdir("/"):  # matplotlib reads matplotlibrc in the current directory
+        with chdir("/"):  # matplotlib would read matplotlibrc in the current directory
             from matplotlib import style
             from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:

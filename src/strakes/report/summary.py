@@ -79,7 +79,7 @@ def _screen(portrait: Portrait, report: Path | None, width: int) -> Iterator[_Li
         title, word = gettext("How to use it"), gettext("grade")
         share = percent(INTERVAL_CONFIDENCE)
         about = "ratio of total rates [{confidence} interval]"
-        if all(answer.study == "overview" for answer in portrait.answers):  # Its writes end with fsync.
+        if all(answer.study == "overview" for answer in portrait.answers):  # The study overview writes with fsync.
             about = "ratio of total rates, writes with fsync [{confidence} interval]"
         about = gettext(about, confidence=share)
         room = width - columns(title) - 4 - _WORD_COLUMNS

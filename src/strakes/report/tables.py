@@ -26,7 +26,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True)
 class CellTable:
-    """A table of results. ``shared``: settings that are equal in all rows. ``factors``: names of other settings."""
+    """A table of results. ``shared``: settings that are equal in all rows. ``factors``: names of varying settings."""
 
     cells: tuple[CellEstimate, ...]
     shared: Mapping[str, Setting]
@@ -69,7 +69,7 @@ def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[
 
 
 def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
-    """Return a table of the sums of each server's counters, or None if all are zero or missing."""
+    """Return a table with the counters of each server, or None if all counters are zero or missing."""
     sums: dict[str, Counter[str]] = {}
     for count in counts:
         sums.setdefault(count.server, Counter()).update(_named(count.counters))

@@ -27,7 +27,7 @@ def engine_for(launch: Launch) -> Engine:
 
 
 def with_launcher(remedy: str) -> str:
-    """Add the build command to a remedy that recommends to build strakes again."""
+    """Return ``remedy`` with the build command after "build strakes again". An installed wheel has no such command."""
     from strakes.runs.mpi_family import BUILD_AGAIN
 
     return remedy.replace("build strakes again", f"build strakes again: {BUILD_AGAIN}") if BUILD_AGAIN else remedy
@@ -36,7 +36,7 @@ def with_launcher(remedy: str) -> str:
 def processes(launch: Launch) -> int:
     """Return the number of processes to start with mpiexec, srun or another launcher.
 
-    The default is the number of tasks of a Slurm job, else one process per processor, and at least two.
+    The default is the number of tasks of a Slurm job, else one process per processor, but at least two.
 
     >>> processes(Launch("mpi", hosts=("a", "b"), ranks_per_node=3)), processes(Launch("mpi", ranks=5))
     (6, 5)

@@ -105,11 +105,11 @@ class Engine(ABC):
 
     @property
     def remedy(self) -> str:
-        """Return advice for the user if the engine does not start."""
+        """Return the advice that users get if the engine does not start."""
         return REINSTALL
 
     def start(self) -> Hello:
-        """Start the engine unless it runs. Raises EnvironmentLacksError if that fails or the version differs."""
+        """Start the engine unless it runs. Raises EnvironmentLacksError on failure or another version of the engine."""
         if self._process is not None and self._hello is not None and self._process.is_alive():
             return self._hello
         self.close()
@@ -138,8 +138,8 @@ class Engine(ABC):
     ) -> PlanResult:
         """Run one plan in ``directory/cell_id``, and return its result.
 
-        ``keep``: do not remove the files. ``prepared``: accept an existing ``directory/cell_id``. ``on_log``: callback
-        for the operations that probes have logged, called every ``progress_s`` seconds.
+        ``keep``: do not remove the files. ``prepared``: accept an existing ``directory/cell_id``. ``on_log``: called
+        every ``progress_s`` seconds with the operations that probes have newly logged.
 
         Raises EnvironmentLacksError if the engine does not start. An exception while the plan runs, such as
         KeyboardInterrupt, cancels the plan.

@@ -1,4 +1,4 @@
-"""Options of the command line for starting an engine: launcher, ranks and hosts."""
+"""Command-line options for starting an engine: launcher, ranks and hosts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
 
 @dataclass(frozen=True)
 class Launch:
-    """The launcher of engines, with its ranks and hosts.
+    """How to start an engine: launcher, number of ranks, and hosts.
 
     ``ranks``: maximum number of ranks of a plan. ``options``: further arguments for mpiexec or srun. ``command``:
-    template of the command of another launcher.
+    template of the start command, if ``launcher`` is "command".
     """
 
     launcher: Launcher = "local"

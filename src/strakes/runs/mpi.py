@@ -19,16 +19,16 @@ from strakes.runs.messages import Hello, PlanResult
 from strakes.runs.mpi_family import GET_MPI, IN_ROOT, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
 
-# Message about a failed process, by MPICH's launcher (Hydra), or by strakes-engine-mpi if a signal ended a rank.
+# Message about a failed process. MPICH's launcher (Hydra) prints it, or strakes-engine-mpi if a signal ended a rank.
 _NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
-# Maximum seconds until the engine's first message, and addition per rank. MPI starts slowly with many ranks.
+# Maximum seconds until the engine's first message: base and addition per rank. MPI starts many ranks slowly.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
 # Maximum seconds for an engine to exit after its last message.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
 _SILENCE = "STRAKES_SILENCE_S"
-_PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates process names to 15 characters.
+_PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates names in /proc/PID/stat to 15 characters.
 
 
 def find_mpiexec(chosen: Path | None = None) -> Path:
@@ -51,7 +51,7 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
 
 
 def _silence_s(chosen: str) -> float:
-    """Parse STRAKES_SILENCE_S, in seconds. The engine parses the variable in the same way.
+    """Return STRAKES_SILENCE_S, limited to the range from 3 to 3,600 seconds, or 8 seconds if it is not a number.
 
     >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
     (8.0, 60.0, 3.0, 8.0)
@@ -91,14 +91,14 @@ class MpiEngine(Engine):
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:
             return super()._lost(hello)
-        # Some launchers report the process id of a rank's parent process.
+        # Ignore process ids that are not ranks, because some launchers report the id of a rank's parent.
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )
         return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
 
     def _all_gone(self, hello: Hello | None) -> bool:
-        # If a killed rank does not exit, the file system blocks it.
+        # Wait for the ranks to exit, then kill the others. A killed rank that remains waits for the file system.
         for kill in (False, True):
             if kill:
                 self._kill_ranks(hello)
@@ -118,7 +118,7 @@ class MpiEngine(Engine):
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
-        # After the loss of one process, MPI ends all other processes.
+        # After the loss of one process, MPI ends all others, so no rank removes the files.
         hello = self._hello
         self._forget()
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):

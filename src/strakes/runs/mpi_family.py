@@ -39,7 +39,7 @@ Pmi = Literal["pmi2", "pmix"]
 _LDD_S = 10.0
 _OPEN_MPI_FILES = re.compile(r"\blib(pmix|open-pal|open-rte|prrte)\.so")
 _MPICH = re.compile(r"\blibmpi(_abi|ch|cxx)?\.so\.1(2)?\b|\blibmpich\.so")
-# On Cray systems, srun already uses the PMI of Cray's MPI libraries.
+# On Cray systems, srun already uses the PMI of Cray's MPI libraries, so strakes chooses none.
 _CRAY = re.compile(r"\blib(pmi|mpi)_cray")
 
 # Start the engine in /. Otherwise UCX, a library of MPI, would read ucx.conf in the current directory.
@@ -87,7 +87,7 @@ def mpi_engines() -> tuple[Path, Path]:
 
 @functools.cache
 def family_of_mpiexec(mpiexec: Path) -> Family:
-    """Return the MPI family of an mpiexec, from the name of its file or from its --version."""
+    """Return the MPI family of an mpiexec, from its file name or from the output of mpiexec --version."""
     if mpiexec.resolve().name in ("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"):
         return "openmpi"
     return "openmpi" if any(name in _answer(mpiexec, "--version") for name in _OPEN_MPI) else "mpich"

@@ -95,7 +95,7 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
 
 
 def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], list[str]]]:
-    """Return the commands that run this module on the nodes, each with the names of its nodes ("" if unknown)."""
+    """Return commands that run this module on the nodes, each with the names of its nodes. An unknown name is ""."""
     module = python_module("strakes.runs.node_facts", directory, file)
     if launch.launcher == "mpi":
         from strakes.runs.mpi import find_mpiexec, placed

@@ -31,7 +31,7 @@ Log = Callable[[str], None]
 
 
 class EngineProcess:
-    """A running engine. Threads read its output, so that pipes never fill. ``log``: called for other output."""
+    """A running engine. Threads read its output, so that pipes never fill. ``log`` gets lines that are no messages."""
 
     def __init__(
         self,

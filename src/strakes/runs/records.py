@@ -24,7 +24,7 @@ class Visit(Record):
     ``ended``: a PlanEnd, "interrupted" by a server outage, or "yielded" to other users. ``client_s``: duration of a
     fixed computation on the client. ``servers``: increments of the servers' counters. ``servers_disturbed``: reason if
     these counters are unusable. ``given``: server of each directory. ``kept``: directory with files for later
-    executions. ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: only in a search.
+    executions. ``neighbour``: latencies of the --neighbour probe. ``stage``, ``settings``: set only by strakes tune.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -118,7 +118,7 @@ class CellDropped(RunEvent):
 
 @dataclass(frozen=True)
 class PopulationRemoved(RunEvent):
-    """A pool of files, shared by several executions of a plan, was removed in ``elapsed_s`` seconds."""
+    """Removal of a pool of files that several executions of a plan shared. It took ``elapsed_s`` seconds."""
 
     event = "clean-up"
     files: int
@@ -127,7 +127,7 @@ class PopulationRemoved(RunEvent):
 
 @dataclass(frozen=True)
 class TargetDescribed(RunEvent):
-    """The storage targets of the file system, and texts about differences between them."""
+    """The storage targets of the file system. ``unlike``: texts on unhealthy targets or differences."""
 
     event = "description"
     description: Mapping[str, Any]
@@ -179,7 +179,7 @@ class LoadSeen(RunEvent):
 
 @dataclass(frozen=True)
 class LayoutGiven(RunEvent):
-    """The requested layout of new files. ``given``: layout that they got (None: the request was refused)."""
+    """The requested and the actual layout of new files. ``given``: actual layout (None: the request was refused)."""
 
     event = "layout"
     wanted: Layout
@@ -229,7 +229,7 @@ class SpaceSearched(RunEvent):
 
 @dataclass(frozen=True)
 class ConfirmationBegun(RunEvent):
-    """A search starts to confirm its ``best`` settings with ``runs`` new runs."""
+    """Start of the final comparison of a search: its ``best`` settings are confirmed with ``runs`` new runs."""
 
     event = "confirmation"
     best: Mapping[str, Setting]

@@ -31,7 +31,7 @@ _ENVIRONMENT = {"mount": dict, "engine": dict, "load_average": list, "cpus": int
 # Maximum number of records. Each takes about 1,000 bytes of memory, so all take 1 GB. The longest known run has 312.
 _MOST_RECORDS = 1_000_000
 # Maximum size and number of values of run.json and environment.json, and maximum length of a text in the list of runs.
-# A run on 10,000 nodes has 0.5 MB and 10,000 values. A list of runs takes up to 0.1 s for each run.
+# A run on 10,000 nodes has 0.5 MB and 10,000 values. At these limits, listing the runs takes 0.1 s per run.
 _MOST_DOCUMENT_BYTES, _MOST_VALUES, _MOST_TEXT_BYTES = 4 << 20, 200_000, 1 << 16
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -107,7 +107,7 @@ class Run:
     @cached_property
     def visits(self) -> list[Visit]:
         """Return the executions of plans in chronological order."""
-        # A small file may contain millions of records without a cell, so row["cell"] must fail for the first one.
+        # Require the key "cell": a small damaged file may have millions of empty records, so stop at the first one.
         return self._each(lambda row: from_record(Visit, row | {"cell": row["cell"]}), "visits")
 
     @cached_property
@@ -158,7 +158,7 @@ class Run:
         return rows
 
     def _rows(self, name: str) -> Iterable[dict[str, Any]]:
-        # Only a killed writer can leave an incomplete last line.
+        # Accept an incomplete last line only if the writer of the run may have been killed.
         whole = name == "cells" or self.manifest["status"] == "complete"
         return read_json_lines(self.path / f"{name}.jsonl", whole=whole)
 
@@ -181,10 +181,10 @@ class Run:
         return read_json(path) if path.exists() else None
 
     def write(self, name: str, content: str | Mapping[str, object]) -> None:
-        """Replace a file of the run, even if the run ended long ago. Raises StrakesError."""
+        """Replace the file ``name`` of the run, even after the end of the run. Raises StrakesError if that fails."""
         try:
             with pinned(self.path):
-                # In the meantime, the owner of the store can have moved another run to this path.
+                # Compare the ids, because the owner of the store can have moved another run to this path.
                 if Run(self.path).manifest["id"] != self.manifest["id"]:
                     raise self.damaged("another run has its name now", "run.json")
                 if isinstance(content, str):
@@ -227,7 +227,7 @@ def summary_of(path: Path) -> RunSummary:
 
 @contextmanager
 def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError for an inconsistent run. Convert errors in the ``with`` block to PerhapsDamagedError."""
+    """Raise BadInputError for an inconsistent run, and PerhapsDamagedError if its data cause an error in ``with``."""
     run.require_whole()
     try:
         yield

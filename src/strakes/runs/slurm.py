@@ -93,7 +93,7 @@ def find_srun() -> Path:
 
 
 def placed(srun: Path, launch: Launch) -> list[str]:
-    """Return the srun command. By its options, only the first task gets the input, and a failed task ends all tasks.
+    """Return the srun command. Its options give the input to the first task only, and end all tasks if one fails.
 
     >>> " ".join(placed(Path("srun"), Launch("slurm", 8, ("n1", "n2"), 4)))
     'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'

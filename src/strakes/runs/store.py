@@ -61,7 +61,7 @@ class Store:
         with closing(opened), ExitStack() as failed, pinned(path, opened):
             failed.callback(_remove, path, os.fstat(opened))
             write_json(path / "environment.json", environment)
-            # A directory with run.json is a run, so write this file last.
+            # A directory counts as a run once it has run.json, so write this file last.
             write_json(
                 path / "run.json",
                 {
@@ -123,7 +123,7 @@ class Store:
 
     def _find(self, run: str) -> RunSummary:
         runs = self.runs()
-        if os.sep in run or ("." in run and os.path.isfile(run)):  # Ids have no dots.
+        if os.sep in run or ("." in run and os.path.isfile(run)):  # a file name, because ids of runs have no dots
             refuse_other_kind(Path(run), "run", "a run of the store")
         if not runs:
             remedy = "Start a run: strakes survey DIR"
@@ -177,8 +177,8 @@ class Store:
 def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
     """Store the status "interrupted" or "failed" if the ``with`` block raises. Discard a run without measurements.
 
-    Raises InterruptedByUser for Ctrl-C, PerhapsDamagedError if a resumed run is inconsistent, else the exception of the
-    block.
+    Raises InterruptedByUser for Ctrl-C. Raises BadInputError or PerhapsDamagedError if a resumed run is inconsistent.
+    Passes other exceptions on.
     """
     resumed = writer.run.cells or writer.run.visits or writer.run.events
     try:
@@ -214,7 +214,7 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
 
 def _remove(run: Path, made: os.stat_result) -> None:
     with suppress(OSError), pinned(run.parent) as parent, closing(enter(parent, run.name)) as own:
-        # In the meantime, the owner of the store can have replaced the directory, or put other files into it.
+        # Remove only files of this run. The owner of the store can have replaced the directory or added other files.
         if os.path.samestat(os.fstat(own), made):
             for name in filter(_FILE.fullmatch, os.listdir(own)):
                 os.unlink(name, dir_fd=own)

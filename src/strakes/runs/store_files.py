@@ -107,7 +107,7 @@ def whole_length(data: bytes) -> int:
     8
     """
     end = data.rfind(b"\n") + 1
-    # After a power failure, the last line can have its full length but zeros as content.
+    # Parse the last line, because a power failure can leave zeros in place of its content.
     last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
     try:
         json.loads(last or "{}")  # An invalid value in a complete row is damage, which must be reported.

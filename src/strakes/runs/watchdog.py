@@ -27,11 +27,11 @@ from strakes.targets.target import LostServer, Target
 _TICK_S = 1.0
 # An outage is reported after this time in seconds. A Lustre client detects a dead machine after 13 to 16 s.
 LOST_FOR_S = 13.0
-# Seconds until refused connections (by an unmounted target) are reported. Lustre clients notice them at once.
+# Seconds until refused connections are reported. Clients notice these at once, but a dead machine after 13 to 16 s.
 REFUSED_FOR_S = 28.0
 # Seconds from the report of an outage to the end of the command. Outages in recorded fail-overs took 21 to 38 s.
 GRACE_S = 16.0
-# Maximum seconds for the ended command to restore settings of the file system.
+# Maximum seconds for restoring settings of the file system before the watchdog ends the command.
 ENDING_S = 4.0
 # Maximum seconds for the main thread to end the command. Then the watchdog ends the process.
 _UNWIND_S = 2.0
@@ -55,7 +55,7 @@ def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
 
 
 def advice(path: str, *, resumable: bool = True) -> str:
-    """Return advice for the user if servers die during a command on ``path``."""
+    """Return the advice that users get if servers die during a command on ``path``."""
     resume, path = "--resume continues an interrupted run, and " if resumable else "", shlex.quote(path)
     return f"Check the servers. When they answer again, {resume}strakes clean {path} removes the remaining files."
 
@@ -99,7 +99,7 @@ class Course:
         self._since_s = 0.0
 
     def step(self, now_s: float, lost: Mapping[str, LostServer]) -> bool:
-        """Add the servers lost at ``now_s``. Return whether the state changed. The state "over" is final."""
+        """Update the state with the servers lost at ``now_s``. Return whether it changed. The state "over" is final."""
         before, waited_s = self.state, now_s - self._since_s
         refused = all(server.refuses for server in lost.values())
         if self.state != "over" and not lost:
@@ -199,6 +199,6 @@ class _Look:
         if self._look is not None and self._look.poll() is None:
             state = f"a stat() of it has not returned for {now_s - self._look_since_s:.0f} s"
             return {self.target.mount.mount_point: LostServer("", state)}
-        with suppress(OSError):  # the process may have reached its limit of open files
+        with suppress(OSError):  # at the limit of open files, no process can be started
             self._look, self._look_since_s = begin("stat", str(self.target.path)), now_s
         return {}

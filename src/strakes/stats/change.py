@@ -2,8 +2,8 @@
 
 A change point is a split that lowers the sum of squares about the segment means by more than a penalty. PELT finds the
 best segmentation of a whole series (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107 (2012) 1590). The penalty is
-a quantile of the largest reduction of this sum in series without a change: a Gumbel distribution, fitted to simulated
-autoregressions with bootstrapped residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
+a quantile of the largest reduction of this sum in series without a change. Its Gumbel distribution is fitted to
+simulated autoregressions with bootstrapped residuals (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LEARN = 60
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 5}
 # Each of the last 64 values is tested as a change point. Testing only 32 finds 10% fewer changes (docs/watch.md).
 REACH = 64
-# Allowed number of false early warnings for each false confirmed change. A limit of 8 finds 1% more changes, but lowers
-# the precision of early warnings from 79% to 66% (bench/watch).
+# Allowed number of false early warnings per false confirmed change. A limit of 8 finds 1% more changes, but lowers the
+# precision of early warnings from 79% to 66% (bench/watch).
 EARLY_FACTOR = 4.0
 # Outliers are clipped at this number of standard deviations. Clipping at 4 finds 6% fewer changes (docs/watch.md).
 _CLIP = 3.0
@@ -35,16 +35,16 @@ _CLIP = 3.0
 _PATHS, _HORIZON, _WARM_UP = 200, 128, 30
 # Number of past values from which the noise is estimated. 256 values give its standard deviation to 7%.
 _LONGEST_PAST = 256
-# The noise is estimated again after the series has grown by this factor, or by this number of values.
+# Estimate the noise again if the series has grown by this factor, or by this number of values.
 _GROWN, _RENEWED = 1.4, 128
-# Drift of a simulated series over REACH values, in standard deviations. Without it, precision falls from 94% to 87%.
+# Drift of a simulated series over 64 values, in standard deviations. Without drift, precision falls from 94% to 87%.
 _DRIFT = 0.4
 # Segmentation of past values: penalty of a change, in variances times log(length), and minimum segment length.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
-# Maximum autocorrelation of the simulated noise. A maximum of 0.985 doubles the variance of the noise.
+# Maximum autocorrelation of the simulated noise. At 0.985, the variance of the noise is twice as large.
 _LARGEST_AUTOCORRELATION = 0.97
-# Maximum expected number of false alarms in a simulated series. If 8 are expected, only 0.03% of the series have none.
-# The Gumbel distribution is fitted to 200 series, so it does not describe rarer events.
+# Maximum expected number of false alarms in a simulated series. The Gumbel distribution is fitted to 200 series, so it
+# does not describe rare events. Series without any alarm are rare (0.03%) if 8 alarms are expected.
 _MOST_EXPECTED = 8.0
 # Mean of the standard Gumbel distribution (Gumbel 1958), and standard deviation assumed for a constant series.
 _EULER, _SMALLEST_SCALE = 0.5772, 1e-9
@@ -72,7 +72,7 @@ class Change:
 
 
 def scale_of(values: Numbers) -> Numbers:
-    """Return a robust estimate of each row's standard deviation, from the median absolute deviation."""
+    """Return a robust standard deviation of each row of ``values``, from the median absolute deviation."""
     off = np.abs(values - np.median(values, axis=-1, keepdims=True))
     return np.asarray(np.maximum(1.4826 * np.median(off, axis=-1), _SMALLEST_SCALE))
 
@@ -138,13 +138,13 @@ class Noise:
         return middle - reach, middle + reach
 
     def penalty(self, grade: Grade, alarms_per_value: float) -> float:
-        """Return the penalty that pure noise exceeds with probability ``alarms_per_value`` at each new value."""
+        """Return the penalty per change, so that pure noise causes ``alarms_per_value`` alarms per new value."""
         place, scale = self._laws[grade]
         return place - scale * math.log(min(max(alarms_per_value, 1e-300) * _HORIZON, _MOST_EXPECTED))
 
 
 class Detector:
-    """Online detector of level changes. ``alarms_per_value``: allowed number of false alarms for each value."""
+    """Online detector of level changes. ``alarms_per_value``: allowed number of false alarms per value."""
 
     def __init__(self, alarms_per_value: float) -> None:
         self.alarms_per_value = alarms_per_value

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # double the minimum, they find 327, and with a minimum of 4 they find 322 (bench/truth).
 TRIM_FROM = 7
 # Share of values that is trimmed at each end. Without trimming, outliers in 10% of the values cost a third of the
-# power. Trimming 0.2 costs a tenth of the power if the noise is normal (bench/truth).
+# power. A share of 0.2 costs a tenth of the power if the noise is normal (bench/truth).
 TRIM_SHARE = 0.1
 # Minimum number of values for an estimate. With two values, the t quantile at 90% is 6.3 instead of 2.9.
 FEWEST_BLOCKS = 3
@@ -89,7 +89,7 @@ def trimmed(values: Sequence[float]) -> Contrast:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Prior variance of the comparisons of a run. ``freedom``: degrees of freedom of the prior, may be infinite."""
+    """Prior variance of the comparisons of a run. ``freedom``: its degrees of freedom, which may be infinite."""
 
     variance: float
     freedom: float
@@ -105,7 +105,7 @@ class Shrinkage:
 
 # Minimum variance of log rates. Clocks and counters resolve about 0.2%.
 _SMALLEST_VARIANCE = 0.002**2
-# Minimum number of variances for an estimate of their spread. With four, the spread has a standard error of 82%.
+# Minimum number of variances for estimating their spread. Four variances give it with a standard error of 82%.
 _FEWEST_CONTRASTS = 4
 
 
@@ -171,7 +171,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Population:
-    """Distribution of the true log ratios in a run: a normal mixture with a weight for each of ``SCALES``."""
+    """Distribution of true log ratios in a run: weights of normal distributions with standard deviations ``SCALES``."""
 
     weights: tuple[float, ...]
 

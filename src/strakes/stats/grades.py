@@ -33,15 +33,15 @@ LIKELY_ERROR = 0.07
 # Number of rounds before an interim analysis -> error probability of this analysis. If successive rounds correlate by
 # 0.5, the total error probability rises by up to a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
-FINAL_ERROR = 0.03  # Error probability of the final analysis. The sum with LOOKS is 5% (union bound).
+FINAL_ERROR = 0.03  # Error probability of the final analysis. All analyses together have 5% (union bound).
 # A setting is good enough if the best one is at most 10% faster. Whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
-# Maximum ratios of the rates of "alike" settings. An answer states the smallest ratio that is certain.
+# Upper bounds for the ratio of the rates of "alike" settings. An answer states the smallest bound that holds.
 ALIKE_WITHIN = (1.05, 1.1)
 # Minimum posterior probability for the grade "alike". In simulated surveys, 1% to 3% of these answers are wrong.
 ALIKE_PROBABILITY = 0.97
 # Confidence of the intervals for the grade "alike". In simulated surveys, 49% of the questions get an answer, and 0.3%
-# of the answers are wrong. At 0.35, 0.8% are wrong. At 0.85, only 41% get an answer (bench/truth).
+# of the answers are wrong. With 0.35 instead, 0.8% are wrong. With 0.85, only 41% get an answer (bench/truth).
 ALIKE_CONFIDENCE = 0.7
 # Confidence of the intervals in reports. Intervals of 95% are 1.2 times as wide (normal theory).
 INTERVAL_CONFIDENCE = 0.9

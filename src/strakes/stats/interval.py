@@ -79,7 +79,7 @@ def far_apart(values: Sequence[float]) -> bool:
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return the narrowest interval for the median with order statistics as ends, or None with too few values.
 
-    The number of values must not depend on the values. Raises ValueError for a value that is not finite.
+    Not valid if the values decide when sampling stops. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -153,9 +153,9 @@ def smallest_runs(confidence: float) -> int:
 
 @lru_cache(maxsize=4096)
 def symmetric_rank(runs: int, confidence: float) -> int:
-    """Return the largest k for which the k-th smallest and k-th largest of ``runs`` values enclose the median.
+    """Return the largest k whose k-th smallest and k-th largest values enclose the median with this confidence.
 
-    The probability is at least ``confidence``. Return 0 if even the range of all values has a lower probability.
+    ``runs``: number of values. Return 0 if the confidence is lower even for the smallest and the largest value.
 
     >>> symmetric_rank(4, 0.9), symmetric_rank(5, 0.9), symmetric_rank(8, 0.9)
     (0, 1, 2)
@@ -168,7 +168,7 @@ def symmetric_rank(runs: int, confidence: float) -> int:
 
 
 def coverage(runs: int, rank: int) -> float:
-    """Return the probability that the rank-th smallest and the rank-th largest value enclose the median.
+    """Return the probability that the rank-th smallest and the rank-th largest of the values enclose the median.
 
     >>> coverage(5, 1), coverage(2000, 950) > 0.97
     (0.9375, True)

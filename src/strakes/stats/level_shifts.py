@@ -95,9 +95,9 @@ def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.fl
     from strakes.stats.change import scale_of, segments
 
     ranks = rankdata(series)
-    # Estimate the noise from differences of successive runs, because a shift affects only one of them.
+    # Estimate the noise from differences of successive runs, because a shift affects only one difference.
     scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
-    proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]  # Schwarz's criterion
+    proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]  # penalty of Schwarz's criterion
     levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])
     # The outer deciles of normal noise are 2.56 standard deviations apart.
     low, high = np.quantile(series - levels, (0.1, 0.9))

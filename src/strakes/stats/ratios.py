@@ -26,7 +26,7 @@ _FEWEST_BATCHES = 8
 # wide. Eight slices change their width by at most 6%.
 _PARTS = 4
 
-# Function of a confidence. It returns the ratio of the rates of two settings, with an interval of this confidence.
+# Function: confidence -> ratio of the rates of two settings, with an interval of this confidence.
 RatioAt = Callable[[float], Estimate]
 
 
@@ -139,7 +139,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 
 
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
-    """Return a verdict on each ratio. All are correct with probability ``confidence``. Ratios above 1 mean FASTER.
+    """Return a verdict on each ratio. All are correct with the probability ``confidence``. Above 1 means FASTER.
 
     ``least``: minimum relative difference from 1 for FASTER or SLOWER. Raises ValueError for a negative margin.
 
@@ -174,7 +174,7 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
     Successive values of a run are correlated, so the medians of batches are compared (batch means: Law and Kelton,
     Simulation Modeling). The variance between runs is estimated as the variance of the medians of time slices. It is
-    not divided by the number of slices, because longer runs differ as much from each other (docs/statistics.md).
+    not divided by the number of slices, because long runs differ as much as short ones (docs/statistics.md).
     """
     first, second = (a, b) if lower_is_better else (b, a)
 

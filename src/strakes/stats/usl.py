@@ -61,7 +61,7 @@ class Scalability:
     """The law fitted to the medians of runs, with intervals from laws fitted to resampled runs.
 
     ``worst_residual``: largest relative distance of a measured median from the law. If it exceeds 5 %, intervals of
-    extrapolated rates are widened to contain the rate at the largest measured client count. Resampled laws may have
+    extrapolated rates also contain the law's rate at the largest measured number of clients. Resampled laws may have
     negative coefficients, because setting them to zero would bias extrapolated rates.
     """
 
@@ -73,17 +73,17 @@ class Scalability:
 
     @property
     def contention(self) -> Interval:
-        """Interval of the share of work that queues."""
+        """Return the interval of the share of work that queues."""
         return self._interval([max(0.0, law.contention) for law in self.resampled], self.law.contention)
 
     @property
     def coherency(self) -> Interval:
-        """Interval of the cost of coherency."""
+        """Return the interval of the cost of coherency."""
         return self._interval([max(0.0, law.coherency) for law in self.resampled], self.law.coherency)
 
     @property
     def peak(self) -> Interval:
-        """Interval of the client count with the highest rate. The upper end is infinite if no decrease was seen."""
+        """Return the interval of the client count with the highest rate (upper end infinite if no rate decreased)."""
         return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:
@@ -134,7 +134,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the terms of N / X = 1/r + c/r (N - 1) + k/r N (N - 1), scaled and weighted by X / N, and their scales."""
+    """Return the regressors 1, N - 1 and N (N - 1), weighted by X / N and divided by their maxima; and the maxima."""
     import numpy as np
 
     number = np.asarray(clients, dtype=float)

@@ -19,8 +19,8 @@ _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 # StorNext (2011) required 20,000 files an hour for each of 100 to 1,000 clients. strakes assumes 100 clients.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
-# The fitted law predicts rates only if no median deviates from it by a larger share. With this limit, it predicts 86 of
-# 90 simulated systems. With half, it predicts 74. With double, it predicts all, at a median error factor of 1.5.
+# Maximum deviation of a median from the fitted law, as a share. Beyond this limit, strakes predicts no rates. Of 90
+# simulated systems, it predicts 86. Half the limit would allow 74, and twice the limit all (median error factor 1.5).
 _WORST_RESIDUAL = 0.25
 # Maximum number of clients for which the law predicts a rate, as a multiple of the largest measured number.
 _FURTHEST = 8

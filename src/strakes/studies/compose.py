@@ -19,12 +19,12 @@ from strakes.targets.mountinfo import own_cache
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure for each phase: its rate in bytes per second."""
+    """Return the definition of a measured quantity for each phase: the rate in bytes per second."""
     return tuple(Measure(name, "bytes_per_s", {"operation": name}) for name in phases)
 
 
 def rates(*phases: str) -> tuple[Measure, ...]:
-    """Return a measure for each phase: its rate in operations per second."""
+    """Return the definition of a measured quantity for each phase: the rate in operations per second."""
     return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
 
 
@@ -50,7 +50,7 @@ def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] 
 
 
 def log_values(cell: Measured) -> dict[int, float]:
-    """Return round -> logarithm of the value, or minus the logarithm for times. Values of 0 are omitted."""
+    """Return round -> log(value), or -log(value) for times, so that larger is better. Values of 0 are omitted."""
     return {block: cell.direction * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
@@ -122,8 +122,8 @@ _ON_DIRECTORIES = ("list", "list-stat", "find")
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Return whether this node served the metadata operations from its dentry or inode cache.
 
-    Local file systems always return True, because these caches are not dropped. Remote ones return True if an operation
-    takes less than 10 us. Listings are an exception, because one reply of a server has many entries.
+    On a local file system, the result is True, because strakes does not drop these caches. On a remote one, it is True
+    if an operation takes less than 10 us, except for listings, because one reply of a server has many entries.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:

@@ -27,7 +27,7 @@ _OPERATIONS = {
 
 
 class Layouts(Study):
-    """Rates of files of 64 KiB, and of large files, with each layout that the file system supports."""
+    """Rates of writing and reading small (64 KiB) and large files, with each layout that the file system supports."""
 
     name = "layouts"
     title = "Kinds of layouts"

@@ -25,7 +25,7 @@ _NEVER_EMPTY = "stays"
 def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
     """Create the directory ``workspace/name`` on the servers that ``place`` requires. Return its actual placement.
 
-    Raises UnsupportedError if the file system cannot place directories, and MeasurementError if a placement differs.
+    Raises UnsupportedError if the file system cannot place directories, MeasurementError if it chose other servers.
     """
     directory = workspace / name
     from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +50,7 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
 
 
 def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
-    """Create temporary directories as required, and remove them. Return an error text if that fails, else ""."""
+    """Try the placements in ``place`` with temporary directories. Return an error text if that fails, else ""."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
     calls.call("mkdir", str(directory))
@@ -80,7 +80,7 @@ def grown(plan: Plan, rounds: int) -> Plan:
 
 
 def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
-    """Return an upper bound of the number of rounds that created files. Interrupted ones may be unrecorded."""
+    """Return an upper bound of the number of rounds that created files. Interrupted rounds may be unrecorded."""
     return sum(visit.kept == kept for visit in visits) + resumed
 
 

@@ -62,7 +62,7 @@ class MetadataOps(Study):
         for ranks in teams:
             for directory in directories:
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # The published rates are for separate directories, so compare no others with them.
+                    continue  # Only separate directories can be compared with the published rates.
                 if context.max_items < 16 * ranks:
                     yield self.too_few_files(context, ranks=ranks, directory=directory)
                 else:
@@ -78,7 +78,7 @@ class MetadataOps(Study):
             for each in operations
         ]
         if most:
-            # Some file systems stay slow in a directory from which many files were removed.
+            # Create files again, because some file systems stay slow in a directory after many removals.
             shorter = Stop("stonewall", round(context.phase_s, 3))
             phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:
@@ -87,7 +87,7 @@ class MetadataOps(Study):
                 "small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop
             )
             phases += [create, replace(create, name="small-read", operation="file-read")]
-            # An fsync after each create has the effect of a metadata server that commits each change before it replies.
+            # Creates with fsync are as slow as on a metadata server that commits each change before it replies.
             synced = min(items, _MOST_SYNCED_FILES)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)

@@ -30,14 +30,14 @@ _UNKNOWN = {
     "counters of {silent}.",
     False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
 }
-# If the servers got fewer requests per operation than this, a client's cache served some operations.
+# If the servers got fewer requests per operation than this number, a client's cache served some operations.
 _ALL_SERVED_SHARE = 0.9
 
 
 class NamespaceScaling(Study):
     """Rates of mdtest's six operations in directories on 1 to N metadata targets.
 
-    In manual placement, strakes chooses the target of each rank's directory. In automatic, the file system does.
+    With manual placement, strakes chooses the target of each rank's directory. Otherwise, the file system does.
     """
 
     name = "namespace-scaling"
@@ -195,7 +195,7 @@ class NamespaceScaling(Study):
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         message = "{text}. The busiest target served {low} to {high} of a run's requests."
         text = gettext(message, text=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
-        # Lustre distributes the files of each directory, so it does not matter where a hash puts whole directories.
+        # Lustre spreads the files of each directory over all targets, so even a few directories are balanced.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]

@@ -35,7 +35,7 @@ from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.targets.workspace import Workspace
 
-# Reduce the load if 3 of the last 100 operations of a kind were slow. With 1 % slow ones, 8 % do by chance.
+# Reduce the load if 3 of the last 100 operations of a kind were slow. If 1 % are slow, this has a probability of 8 %.
 WINDOW, TOO_MANY = 100, 3
 # Load levels: share of the time in which each rank works.
 SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
@@ -50,8 +50,8 @@ _LIMIT_S = 600.0
 # Minimum seconds and operations between two reports of the engine, because a report costs more than an operation.
 _REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
 _JOIN_S = 45.0
-# Nice value of the probe. It represents users of other machines, so it must not wait for a processor of this one. The
-# value gives it 9 times the share of a process with the value 0, and -5 would give it 3 times (sched(7)).
+# Nice value of the probe, which represents users of other machines and must not wait for a processor of this one. The
+# probe gets 9 times the processor time of a process with the value 0. With -5, it would get 3 times (sched(7)).
 _NICE = -10
 # Seconds for which the probe works without the load of strakes: first to fill caches, then to measure.
 _WARM_UP_S = 0.5
@@ -89,7 +89,7 @@ class Control:
         return SHARES[self.step]
 
     def after(self, operation: tuple[str, bool]) -> Control:
-        """Return the state after one more operation: its kind, and whether it failed or exceeded the latency limit."""
+        """Return the state after one more operation, given as (kind, whether it failed or exceeded the limit)."""
         kind, slow = operation
         recent = (*self.recent.get(kind, ()), slow)[-WINDOW:]
         calm = 0 if slow else self.calm + 1
@@ -208,9 +208,9 @@ def _is_slow(operation: LoggedOperation, limit_s: float) -> bool:
 
 
 def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str, Any]:
-    """Return the number, median, p99 and maximum of the latencies in seconds, for each kind and for the slowest kind.
+    """Return median, p99 and maximum latency in seconds: of each kind of operation, and the largest of all kinds.
 
-    ``slow``: number of operations that failed or exceeded the limit.
+    ``operations``: number of operations. ``slow``: number of operations that failed or exceeded the limit.
     """
     kinds = {}
     for kind in sorted({operation.phase for operation in operations}):
@@ -254,7 +254,7 @@ class Neighbour:
         return self._control.share
 
     def begin(self) -> None:
-        """Measure latencies of the idle file system. Raises EnvironmentLacksError if they already exceed the limit."""
+        """Measure latencies without load by strakes. Raises EnvironmentLacksError if they already exceed the limit."""
         until = time.monotonic() + _WARM_UP_S + _ALONE_S
         while time.monotonic() < until:
             time.sleep(_LOOK_S)

@@ -102,7 +102,7 @@ class Overview(Study):
             "io": "direct" if direct else "buffered",
             **({"stripe_count": layout.stripe_count or 0} if layout else {}),
         }
-        # One call per rank is enough, because all trials move the same data and open the same number of files.
+        # Accept a single call per rank, because all trials move the same data and open the same number of files.
         if size > each or each % size:
             return self.skipped(context.too_little(size, ranks), **settings)
         if access == "strided":
@@ -111,7 +111,7 @@ class Overview(Study):
             shift = context.shift if ranks > 1 else 0
             phases = context.write_and_read(size, each, files, direct=direct, rank_shift=shift)
             if size < _USUAL and not context.bypasses_cache:
-                # Small writes may end at the time limit, and leave files too short to show the read-ahead of reads.
+                # Write whole files for the reads, because small writes may end early, at the time limit.
                 whole = replace(context.write_and_read(min(each, _USUAL), each, files)[0], name="make")
                 phases = (phases[0], whole, *phases[1:])
         return self.cell(context, key, settings, phases, WRITE_AND_READ, priority=priority, layout=layout)
@@ -266,7 +266,7 @@ def _headline(cell: Measured, usual_ranks: Setting) -> Headline:
 
 
 def _total_bytes(context: Context) -> int:
-    # With more data, slow phases would reach their time limit, and so move less data than other phases.
+    # Choose an amount that even slow phases move within their time limit, because all must move the same data.
     slowest = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
     most = power_of_two_at_most(slowest * (context.stonewall().seconds or 0.0) / context.team)
     each = context.amount_bytes(context.team, min(most, _SIZES[-1]))

@@ -17,15 +17,15 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.small_files import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Cells, Context, Study, Verdict
 
-# The directory grows in this number of steps, and the first step is compared with the last. The number of files and the
-# run time grow in proportion.
+# The directory grows in this number of steps, and the first step is compared with the last. The default number of files
+# and the run time are proportional to the number of steps.
 _STEPS = 4
 # Number of rounds in each step. With double the number, rounds would be too short to contain a typical stall of XFS.
 _ROUNDS = 8
 KEPT = "population"
 # Published result: with 40 million files, the rate had fallen to less than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
-_SLOWER = 0.8  # Below this ratio, a later rate counts as worse. Runs differ by 14 % (docs/statistics.md).
+_SLOWER = 0.8  # A rate below this share of an earlier rate counts as slower. Runs differ by 14 % (docs/statistics.md).
 _ENDS = (
     "Rate of creation, stalls included: {first} files/s over the first quarter of {files} files, {last} files/s over "
     "the last quarter. No sudden change was found; the rate of StorNext fell at 40 million files."
@@ -41,7 +41,7 @@ _MEMORY = (
 
 
 class Population(Study):
-    """A pool of files that grows in 4 steps of 8 rounds each. Files are removed only at the end."""
+    """Creation rate in a pool of files that grows in 4 steps of 8 rounds each. Files are removed only at the end."""
 
     name = "population"
     title = "A growing population of files"
@@ -191,7 +191,7 @@ def _created(cells: Sequence[Measured]) -> int:
 
 
 def _steps(files: int) -> list[int]:
-    """Divide ``files`` into at most 4 nearly equal steps. Larger steps come last, so that rounds reuse no names.
+    """Divide ``files`` into at most 4 nearly equal steps, the larger ones last, so that no round reuses file names.
 
     >>> _steps(102), _steps(3)
     ([25, 25, 26, 26], [1, 1, 1])

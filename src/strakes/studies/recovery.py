@@ -19,9 +19,9 @@ from strakes.studies.compose import ask, lines
 from strakes.studies.straight_line import FEWEST, forecast
 from strakes.studies.study import Cells, Context, Study
 
-# Number of clients -> priority (1: measured first). A client is a libcephfs session with 12 threads and 1.6 MB.
+# Number of clients -> priority (1: measured first). A client is a libcephfs session: 12 threads, 1.6 MB of memory.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Numbers of files and of clients that create them just before the fault. Their replay at least doubled recovery times.
+# Files created just before the fault, and clients that create them. Replay of the files doubled recovery times or more.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000

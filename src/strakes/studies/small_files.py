@@ -138,6 +138,6 @@ def pool_phase(
 
 
 def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> int:
-    """Return the number of files per rank, at most ``wanted``. Leave room for transactions, which may double it."""
+    """Return the number of files per rank, at most ``wanted``. Transactions may double the files, so leave room."""
     room = min(max_bytes // (2 * HIGH_BYTES), (max_items - ranks * (2 + SUBDIRECTORIES)) // 2)
     return max(0, min(wanted, room // ranks))

@@ -15,7 +15,7 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
-# Published rates in B/s (StorNext, 2011): one pair for blocks of 1 KB, one for 16 MB. A pair: one client, five clients.
+# Published rates in B/s (StorNext, 2011) of one and of five clients: first with blocks of 1 KB, then of 16 MB.
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
 _FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
 _BLOCKS = {"write": "block size, writes", "read": "block size, reads"}

@@ -21,7 +21,7 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# Writes of at least this length in seconds may take twice as long, so that faster reads have enough data.
+# If phases take this many seconds or more, writes may take twice as long, so that faster reads have enough data.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
@@ -56,7 +56,7 @@ class Pilot:
 class Context:
     """Facts from which a study chooses its measurements. Sizes are in bytes, times in seconds.
 
-    ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: limit of one measurement. ``full``: measure every
+    ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: maximum number of ranks. ``full``: measure every
     value of each setting. ``least_priority``: leave out measurements with a larger (less important) priority number.
     ``files``, ``data_per_rank``: requested by the user. ``nodes``: host -> maximum number of ranks (empty: one host).
     """
@@ -83,7 +83,7 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """Return the distance in ranks from a reader to the writer of its file on another node, or 0 on one node."""
+        """Return the distance in ranks between writer and reader of a file on different nodes, or 0 on one node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
@@ -150,7 +150,7 @@ class Context:
         rank_shift: int = 0,
         stop: Stop | None = None,
     ) -> tuple[WholePhase, ...]:
-        """Return phases that write ``amount`` bytes per rank with fsync, and read them without page cache."""
+        """Return phases that write ``amount`` bytes per rank with fsync, drop the page cache, and read the data."""
         stop = stop or self.stonewall()
         write = TransferPhase(
             "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
@@ -177,7 +177,7 @@ class Context:
         return self.full and bool(self.direct_io) and bool(own_cache(self.file_system))
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return a stop rule. ``times``: the phase's maximum duration, as a multiple of its planned duration."""
+        """Return a rule that ends a phase after ``times`` times its planned duration."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
@@ -271,7 +271,7 @@ class Study(ABC):
     ) -> Cell:
         """Return a measurement of this study. ``ranks``: number of ranks, by default the setting "ranks".
 
-        Raises ValueError if a measure repeats a setting of the cell.
+        ``measures``: further quantities. Raises ValueError if ``settings`` and a measure set the same setting.
         """
         for measure in measures:
             if twice := sorted(settings.keys() & measure.settings):

@@ -16,7 +16,7 @@ from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
-# Compared numbers of ranks. Each rank writes _TEAM_BYTES if the number of ranks or the stripe count varies.
+# Compared numbers of ranks, and bytes per rank while the number of ranks or the stripe count varies.
 _TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 

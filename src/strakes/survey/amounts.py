@@ -26,14 +26,14 @@ _MAKING = ("file-create", "dir-create")
 # Minimum length of phases in seconds, on disks and in memory. Shorter phases mostly measure their own start-up.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.01, 2.0
-# Maximum share of a trial's time for work outside the phases. The planner leaves at least 30 % to the phases.
+# Maximum share of the time for work outside the phases, such as creating files. At least 30 % are for the phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """Work of one trial per cell. ``phases``: number of phases (short: 1/2). ``beside_s``: seconds outside them."""
+    """Work of one trial of each cell. ``phases``: number (short ones: 1/2). ``beside_s``: seconds outside phases."""
 
     cells: int
     phases: float
@@ -108,7 +108,7 @@ def refuse_without_room(
 ) -> None:
     """Raise BadInputError if the requested data or files exceed the space. The error names the largest values that fit.
 
-    ``room``: maximum bytes and files of one plan. ``further``: (reason, remedy) of other problems to report.
+    ``room``: maximum bytes and files of one plan. ``further``: (reason, remedy) of each other problem to report.
     """
     most_bytes, most_files = room
     refused: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""Report the data, files and seconds of phases, and warn of too small amounts. All functions are pure."""
+"""Report how much work phases did and how long they took, and warn of too little work. All functions are pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.studies.compose import from_memory
 from strakes.survey.analysis_answers import bursts
 from strakes.survey.analysis_warning_texts import warning
 
-# Minimum seconds of a sustained phase. Shorter phases are bursts that end before write-back reaches a steady state.
+# Minimum seconds of a phase for a sustained rate. Shorter phases end before write-back reaches a steady state.
 _BURST_S = 0.5
 # A short phase also counts as sustained if its rate is at most this multiple of the rate with four times the work.
 _SUSTAINED_TIMES = 1.25
@@ -26,7 +26,7 @@ _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blo
 
 
 def amounts_of(results: Results) -> str:
-    """Return as text the ranges of phase lengths, and of data and files of a phase, in all and per rank."""
+    """Return a text with the range of phase lengths, and of the data and files of a phase (total and per rank)."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return gettext("nothing was measured")
@@ -47,9 +47,9 @@ def amounts_of(results: Results) -> str:
 
 
 def too_short(results: Results) -> dict[str, float]:
-    """Return the median seconds of measurements whose phases are too short for a sustained rate.
+    """Return measurement -> median seconds of its phases, for phases that are too short for a sustained rate.
 
-    Measurements of this node's page cache, and operations that are equally fast with more work, are left out.
+    Left out: operations on names that this node's cache served, and operations that are as fast with more work.
     """
     longer = results.facts.get("longer", {}).items()
     sustained = {name for name, (times, long_s) in longer if times <= _SUSTAINED_TIMES and long_s >= _BURST_S}

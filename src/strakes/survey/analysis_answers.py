@@ -22,7 +22,7 @@ from strakes.survey.analysis_held_back import held_back
 # If other programs use at least this share of the processor time, warn, and correct the answers.
 BUSY_CPU_SHARE = 0.25
 
-# A rate is that of a burst if it is more than this multiple of the rate with four times the work. The largest multiple
+# A rate belongs to a burst if it exceeds this multiple of the rate with four times the work. The largest multiple
 # on systems without burst credits was 1.7 (reads on CephFS). On two systems with credits, it was 4 to 9.7.
 _BURST_TIMES = 2.0
 _CACHED = "from this client's cache"
@@ -41,7 +41,7 @@ def _values(option: Option, results: Results) -> dict[int, float]:
 
 def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, float]:
     cells = [results.get(measure) for measure in measures]
-    # A rate under a load limit shows the limit, not the file system.
+    # Return no values under a load limit: the rates show the limit, not the file system.
     if any(map(held_back, cells)):
         return {}
     return mean_log_values([_on_idle_processors(cell, results.facts) for cell in cells], mean)
@@ -70,7 +70,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
-    """Return a graded verdict on each published claim. With fewer than three paired values, it is inconclusive."""
+    """Return a graded verdict on each published claim: inconclusive if there are fewer than three paired values."""
     claims = [claim for claim in claims if not _is_of_slowed_creates(claim.measures, results)]
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
@@ -104,7 +104,7 @@ def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Fin
 
 
 def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
-    """Return each question as a Choice: its options with their measured values."""
+    """Return a Choice for each question: the measured values of the question's options."""
     biased = _is_busy(results.facts)
     return [
         Choice(tuple(_values(option, results) for option in question.options), question.ordered, biased)
@@ -123,7 +123,7 @@ def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer,
 
 
 def _agreeing(question: Question, answer: grades.Answer, results: Results) -> grades.Answer:
-    """Return the answer. Its grade becomes "undecided" for rates of a burst, or if another computation contradicts it.
+    """Return the answer, with the grade "undecided" for rates of a burst or if another computation contradicts it.
 
     The other computation extends phases that end at their time limit until the slowest rank has done as much as the
     mean rank. On a busy machine, it also omits the correction for the load of other programs.
@@ -213,7 +213,7 @@ def _is_busy(facts: Mapping[str, Any]) -> bool:
 
 
 def _on_idle_processors(cell: Measured, facts: Mapping[str, Any]) -> Measured:
-    # On FUSE, the file system's client is a process that also waits for processors. Counters of ranks do not show it.
+    # Do not correct FUSE: its client process also waits for processors, which the counters of ranks do not show.
     if cell.is_side or not _is_busy(facts) or str(facts.get("file_system", "")).startswith("fuse"):
         return cell
     seen = [replace(one, value=one.value * slowdown(one.sample, facts) ** cell.direction) for one in cell.observations]

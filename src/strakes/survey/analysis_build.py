@@ -1,4 +1,4 @@
-"""Build the content of the report on a stored run. All functions are pure and need neither the target nor the store."""
+"""Build the content of the report on a stored run. All functions are pure: they access no file system and no store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def results_of(run: Run) -> Results:
 def _results_of(run: Run) -> Results:
     facts = dict(run.facts)
     if looks := run.events_of(LoadSeen):
-        # The median ignores load that lasted only for a small part of the run.
+        # Take the median, to ignore load that lasted only for a small part of the run.
         facts["others_busy"] = median([look.share for look in looks])
         facts["others_running"] = median([look.running for look in looks])
     for removal in run.events_of(PopulationRemoved)[:1]:

@@ -119,7 +119,7 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
 def longer_work(cells: Sequence[Cell], visits: Sequence[Visit], results: Results) -> dict[str, tuple[float, float]]:
     """Return operation -> (slowdown with four times the work, seconds of the larger work).
 
-    Left out: operations that take less than 0.07 s, and those that a cache of this node answered.
+    Left out: operations that take less than 0.07 s, and operations that a cache of this node served.
     """
     longer = [replace(cell, key=f"{LONGER}{cell.key}") for cell in cells]
     usual = {

@@ -105,7 +105,7 @@ REMEDIES: Mapping[str, str] = {
 
 
 def warning(kind: str, cells: Sequence[str] = (), **values: object) -> RunWarning:
-    """Return a warning of this kind, with the values inserted in its text.
+    """Return the warning of a kind, such as "few-runs", with the values inserted in the text.
 
     ``cells``: ids of the affected cells. Empty means the whole run.
 

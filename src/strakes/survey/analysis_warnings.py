@@ -46,7 +46,7 @@ _SURE_OF_SERVERS = 0.98
 # Reads count as cached if devices or servers sent less than this share of the data. Counters may err by 10 %.
 ANSWERED_SHARE = 0.9
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
-# Values that the kernel reads as true (kstrtobool).
+# Spellings of "true" that the kernel accepts (kstrtobool).
 _ON = ("1", "y", "Y", "t", "T", "on", "On", "ON")
 
 
@@ -287,7 +287,7 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
     cells = [
         identifier
         for identifier, phase in _buffered(run)
-        # Access through mmap makes no calls of read or write.
+        # Hybrid I/O does not apply to mmap, which makes no calls of read or write.
         if isinstance(phase, TransferPhase)
         and phase.backend != "mmap"
         and phase.transfer_bytes >= least.get(phase.operation, math.inf)
@@ -299,7 +299,7 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
 
 def unsynced(run: Run, file_system: str) -> Iterator[RunWarning]:
     """Yield a warning about writes without a sync, whose data may have stayed in the page cache."""
-    if file_system in MEMORY_FILE_SYSTEMS or file_system.startswith("nfs"):  # NFS writes the data back in close(2).
+    if file_system in MEMORY_FILE_SYSTEMS or file_system.startswith("nfs"):  # NFS syncs data in close(2).
         return
     written = {
         identifier: phase.name

@@ -1,4 +1,4 @@
-"""Choose and store the cells of a run, based on facts about the target and on rates of a pilot measurement."""
+"""Choose and store the cells of a run, based on facts about the file system and on rates of a pilot measurement."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ from strakes.targets.workspace import Workspace
 # Length of a pilot phase as a share of the budget, and its maximum in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Number of pilot trials. The fastest counts: the first in a new directory is often slow. Doubling it doubles the time.
+# Number of pilot trials. The fastest counts, because the first is often slow. Doubling the number doubles the time.
 _PILOTS = 2
-# Number of trials whose median gives the overhead outside phases. Time grows in proportion.
+# Number of trials whose median duration gives the overhead outside phases. Time is proportional to it.
 _SMALLEST_PILOTS = 3
-# Positions (0: shortest, 1: longest) of three cells, whose trials check the chosen amounts before the measurement.
+# Positions of three cells in the order of duration (0: shortest, 1: longest). Their trials check the chosen amounts.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
-# Maximum share of the budget that a measurement with several times the work is expected to take.
+# Maximum expected time of a measurement with several times the work, as a share of the budget.
 _LONGER_SHARE = 0.04
-# Bytes and files to test whether anything could be measured with more space: 2^50, more than any run needs.
+# Bytes and files (2^50) that suffice for any run, to find out whether too little space is why nothing can be measured.
 _AMPLE = 1 << 50
 
 
 def gather_facts(session: Session) -> Mapping[str, Any]:
-    """Return the facts about the target, and store them in the run. A resumed run returns its stored facts."""
+    """Return facts about the file system, and store them in the run. For a resumed run, return the stored facts."""
     if session.writer.run.facts:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
@@ -138,7 +138,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 
 
 def _measure_longer(session: Session, cells: list[Cell], context: Context) -> None:
-    """Measure some cells twice with several times the work, as far as space and budget allow."""
+    """Measure some cells twice with a multiple of their usual work, if space and budget allow it."""
     keys = {key for study in session.request.studies for key in study.measured_longer}
     for cell in [cell for cell in cells if cell.key in keys]:
         longer_cell = replace(cell, key=f"{LONGER}{cell.key}", plan=longer(cell.plan))
@@ -174,7 +174,7 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
     with told_as_damage(like):
         for cell in cells:
             validate_plan_document(cell.plan.to_json())
-            # No study makes such a plan, so another user may have written it.
+            # Refuse plans that no study makes, because another user may have written them.
             if cell.plan.memory_hog_bytes or any(phase.backend == "s3" for phase, _ in cell.plan.each()):
                 raise ValueError("a plan takes memory of the node, or writes to an object store")
         sizes = [(cell.plan.bytes_on_target(), cell.plan.inodes_on_target()) for cell in cells]
@@ -226,7 +226,7 @@ def _piloted(session: Session, cell: Cell, expected_s: float = 0.0) -> Visit:
 
 
 def _sustained(session: Session, cells: list[Cell], context: Context) -> Pilot:
-    """Return the pilot's rates, or lower rates if longer trials are slower. Servers may first write to memory."""
+    """Return the pilot's rates, reduced if longer trials are slower (for example, if servers first write to memory)."""
     pilot = context.pilot
     phases_s = {
         cell.key: visit_s(cell, pilot, context.phase_s) - pilot.overhead_s

@@ -15,8 +15,8 @@ class Rule:
     """Rule for the verdicts on ratios of B to A.
 
     ``single``: A and B are single runs, compared by their rounds. ``in_turn``: runs of A and B alternate. ``margin``:
-    relative difference up to which rates count as equal. ``client``, ``load``: ratios that the client's speed and the
-    machine's load may have caused. ``quiet``: if a machine was overloaded, how to get a sure verdict.
+    relative difference up to which rates count as equal. ``client``: speed of the client in B divided by A. ``load``:
+    ratio that the machine's load may have caused. ``quiet``: after an overload, the advice to get a sure verdict.
     """
 
     single: bool

@@ -13,7 +13,7 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
-# Measurements are comparable up to this ratio of their work. Twice the work changes rates by less than --margin (5 %).
+# Maximum ratio of the work of comparable measurements. Twice the work changes rates by less than --margin (5 %).
 ALIKE_TIMES = 2.0
 
 
@@ -87,7 +87,7 @@ def amount_ratio(own: Cell, other: Cell) -> float:
 
 
 def same_work(own: Cell, other: Cell) -> bool:
-    """Return whether two measurements with the same key did nearly the same amount of work."""
+    """Return whether a cell did nearly the same amount of work in two runs."""
     if own.imported or own.fingerprint == other.fingerprint:
         return own.fingerprint == other.fingerprint
     pairs, _ = alike([own], [other], (), any_amount=True)
@@ -102,7 +102,7 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 
 def in_both(key: str, of_a: object, of_b: object) -> str:
-    """Return a difference between A and B as text.
+    """Return a text with the value of a setting in A and its value in B.
 
     >>> in_both("ranks", 2, 4)
     'ranks: 2 in A, 4 in B'

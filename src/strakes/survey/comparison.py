@@ -58,7 +58,7 @@ class Comparison:
     """Comparison of run B with run A.
 
     ``confidence``: confidence of the ``overall`` interval, and of the intervals of all ``cells`` together. ``differs``:
-    differences of machine, versions and target. ``caution``: reasons to distrust the verdicts.
+    differences of machine, versions and file system. ``caution``: reasons to distrust the verdicts.
     """
 
     a: Mapping[str, Any]

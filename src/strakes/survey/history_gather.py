@@ -36,7 +36,7 @@ def gather(
         with suppress(OSError):
             visits = os.stat(summary.path / "visits.jsonl")
             if visits.st_nlink > 1 and (visits.st_dev, visits.st_ino) in linked:
-                continue  # Another name in the store is a hard link to the file of this run.
+                continue  # Skip a hard link to a run that was already found.
             linked.add((visits.st_dev, visits.st_ino))
         try:
             manifest = Run(summary.path).manifest

@@ -27,7 +27,7 @@ def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[s
 
 
 def render(histories: Sequence[History]) -> str:
-    """Return a block of text for each measurement, with changed measurements first."""
+    """Return a paragraph for each measurement, with changed measurements first."""
     return "\n\n".join(_block(history) for history in histories)
 
 

@@ -19,8 +19,8 @@ _SLOWEST_CREATES_PER_S = 5.0
 _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
-# Work of a longer measurement, as a multiple of the usual work. If a device has burst credits for the usual work, its
-# rate is then at most 4/3 of its lasting rate. Time grows in proportion.
+# Work of a longer measurement, as a multiple of the usual work. If a device has burst credits for the usual work, the
+# longer measurement finds at most 4/3 of the lasting rate. It takes four times as long as the usual one.
 _LONGER_TIMES = 4
 
 # Prefix of the keys of longer measurements.
@@ -70,7 +70,7 @@ def beside_phases_s(visit: Visit) -> float:
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return a pilot that has, for each operation, the highest rate in any of several pilots."""
+    """Return the highest rate of each operation in several pilots."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),
@@ -80,7 +80,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot with lower file rates that include write-back (``seconds`` for ``files`` new files)."""
+    """Return the pilot with file rates that include the write-back, which took ``seconds`` for ``files`` new files."""
     share = 1 / (1 + seconds * pilot.creates_per_s / files)
     creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)
     return replace(pilot, creates_per_s=creates_per_s, removes_per_s=share * pilot.removes_per_s)

@@ -123,7 +123,7 @@ def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
     named = [knobs for study in session.request.studies for knobs in study.varied]
     for cell in cells:
         wish = repr(sorted(cell.knobs.items()))
-        if cell.knobs and wish not in why:  # With --like and --resume, another user may have written the cells.
+        if cell.knobs and wish not in why:  # Cells of --like or --resume may change settings that --knob does not name.
             unnamed = f"--knob does not name {', '.join(cell.knobs)}"
             why[wish] = _setting_refusal(session, cell) if cell.knobs in named else unnamed
         if why.get(wish):

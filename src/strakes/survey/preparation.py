@@ -1,4 +1,4 @@
-"""Choose the cells that fit the target and the budget, from facts about the target and the rates of a pilot."""
+"""Choose the cells that fit the file system and the budget. A pilot measurement gives the rates for planning."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SMALLEST_TARGET_BYTES = 1024 * KIB
 _FAST = Pilot(1e9, 1e9, 1e5)
 # Assumed seconds of a trial outside its phases: to refuse a request (first), and to propose a budget (second).
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A trial that takes more than this multiple of its planned time must have fixed work. A time limit ends others earlier.
+# A trial has fixed work if it takes more than this multiple of its planned time. A time limit would end it earlier.
 _OUTSIZED_TIMES = 4.0
 # Share of the budget for trials with a time limit. Twice the share would leave no time for trials with fixed work.
 _SHARE_BESIDE_OUTSIZED = 0.5
@@ -58,7 +58,7 @@ def limits(
 ) -> tuple[int, int]:
     """Return the maximum bytes and files that one trial may create in the directory.
 
-    ``stated``: the user gave the amounts. Raises BadInputError if the directory has too little free space.
+    ``stated``: whether the user gave the amounts. Raises BadInputError if the directory has too little free space.
     """
     in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
     share = MEMORY_SHARE_IN_MEMORY if in_memory else MEMORY_SHARE
@@ -149,7 +149,7 @@ def make_context(
 
 
 def chooses_phases(request: Request, context: Context) -> bool:
-    """Return whether the budget determines the length of phases, because no amount is requested."""
+    """Return whether phases get as long as the budget allows: in full runs without a requested amount of work."""
     paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
     return request.full and not paced and asked_phase_s(request, context) is None
 
@@ -174,7 +174,7 @@ def _longest_phases(request: Request, context: Context) -> Context:
 
 
 def team_size(cpus: int, launch: Launch) -> int:
-    """Return the number of ranks for studies that do not vary it: the user's request, or one per processor (2 to 4)."""
+    """Return the number of ranks if a study does not vary it: the user's number, or one per processor (2 to 4)."""
     return most_ranks(launch) or max(2, min(cpus, 4))
 
 

@@ -35,7 +35,7 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
     """Carry out a request and return the completed run.
 
     Raises BadInputError before anything is written, EnvironmentLacksError without an engine, and MeasurementError if
-    the target fails. After an error or Ctrl-C, the run keeps its samples, and settings of the target are restored.
+    the file system fails. After an error or Ctrl-C, the run keeps its samples, and changed settings are restored.
     """
     for study in request.studies:
         if study.interrupts_service and request.visit is None:

@@ -24,7 +24,7 @@ from strakes.survey.verdicts import Verdict
 _FIRST_GUESS = 2.0
 # Maximum number of trials of a cell. The interval of a median from 60 trials is a quarter as wide as from 5 trials.
 MOST_RUNS = 60
-# Number of rounds between two late interim analyses. With twice the number, a decision can come 5 rounds later.
+# Number of rounds between interim analyses after round 10. With twice the number, a decision can come 5 rounds later.
 _LOOK_EVERY = 5
 
 
@@ -64,7 +64,7 @@ class Schedule:
         self.block = 0
 
     def record(self, visit: Visit) -> None:
-        """Count a finished trial, even one from before the run was resumed."""
+        """Count a finished trial of this run, including trials from before the run was resumed."""
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
@@ -172,7 +172,7 @@ class Schedule:
         return median(ratios) if ratios else 1.0
 
     def next_block(self) -> list[Cell]:
-        """Return the measurements left in the current round, or a new round in random order."""
+        """Return the measurements left in the current round or, if none is left, a new round in random order."""
         rest = [cell for cell in self._order(self.block) if (self.block, cell.key) not in self._visited]
         if self.block == 0 or not rest:
             self.block += 1
@@ -212,6 +212,6 @@ class Schedule:
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def lacking(self) -> list[Cell]:
-        """Return the cells with too few trials for a comparison, without cells whose trials all failed."""
+        """Return the cells with too few trials for a comparison, except cells whose trials all failed."""
         failed = {key for _, key in self._visited if not self.runs(key)}
         return [cell for key, cell in self._cells.items() if self.runs(key) < FEWEST_COMMON and key not in failed]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A plan counts as hanging after 20 times its expected duration, but not before 60 seconds.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Pause after a fail-over, in seconds. File systems record the end of a fail-over in whole seconds only.
+# Pause after a fail-over in seconds, because file systems record the end of a fail-over only in whole seconds.
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
@@ -68,12 +68,12 @@ class Session:
 
     @property
     def workspace(self) -> Workspace:
-        """Working directory of this run on the measured file system."""
+        """Return the working directory of this run on the measured file system."""
         return self.sides[""].workspace
 
     @property
     def target(self) -> Target:
-        """The measured file system."""
+        """Return the measured file system."""
         return self.sides[""].target
 
     def elapsed_s(self) -> float:
@@ -144,12 +144,12 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
 
 
 def shortest_limit_s(request: Request) -> float:
-    """Return the smallest time limit of a trial, in seconds, for the budget of a request."""
+    """Return the minimum time limit of a trial in seconds. It depends on the budget."""
     return max(_SHORTEST_LIMIT_OF_ALL_S, min(SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 
 def note_others(session: Session, when: str) -> None:
-    """Record other strakes measurements in the directory.
+    """Record the other strakes runs that measure in the directory at the same time.
 
     ``when``: "before", "meanwhile" or "after" the measurement. With "meanwhile", frequent calls are ignored.
     """
@@ -162,7 +162,7 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # A search takes long in a directory with a million names, so then search rarely.
+    # A search in a directory with a million names takes long, so search there less often.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)

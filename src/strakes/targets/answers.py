@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
 
-_MOST_BITS = 64  # File systems report no numbers with more bits.
+_MOST_BITS = 64  # Maximum size of a number in bits. File systems report no larger numbers.
 # Maximum numbers of JSON values and XML tags: three times the largest known (10,000 CephFS clients, 5,000 servers).
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
-# Maximum length of a string in characters: 64 times PATH_MAX (4,096 bytes). The longest in recorded outputs has 363.
+# Maximum length of a string in characters: 64 times PATH_MAX (4,096 bytes). The longest recorded string has 363.
 _LONGEST = 1 << 18
-# A surrogate code unit, such as \ud800. JSON allows a single one, but UTF-8 cannot encode it.
+# A surrogate, such as \ud800. JSON allows an unpaired surrogate, which UTF-8 cannot encode.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -56,7 +56,7 @@ def from_json(text: str | bytes, tool: str) -> Any:
 
 
 def from_xml(text: str, tool: str) -> ElementTree.Element:
-    """Parse XML and return its root. Raises MeasurementError for invalid XML, too many tags, and entities."""
+    """Parse XML and return its root. Raises MeasurementError if it is invalid, or has too many tags or any entity."""
     with understood(tool, text):
         limit_values(text, "<=", _MOST_TAGS, ends="<>")
         # Reject XML entities, because an entity may expand to a thousand times its length.
@@ -66,7 +66,7 @@ def from_xml(text: str, tool: str) -> ElementTree.Element:
 
 
 def limit_values(text: str, marks: str, most: int, ends: str) -> None:
-    """Raise ValueError if ``text`` has more than ``most`` values or a value of more than 256 Ki characters.
+    """Raise ValueError if ``text`` has more than ``most`` values or a value of more than 262,144 characters.
 
     ``marks``, ``ends``: characters that begin and end a value.
     """

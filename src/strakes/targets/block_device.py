@@ -38,7 +38,7 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys"), proc: Path = Path(
     """Return the block device of a mount, or None if the file system has no local device (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0 and mount.source.startswith("/dev/") and not mount.of_another_user:
-        # A file system on several devices, such as btrfs, has an anonymous device number, so use the mounted device.
+        # btrfs, which may span several devices, has an anonymous device number, so use that of the mounted device.
         with suppress(OSError):
             device = os.stat(mount.source).st_rdev
             number = f"{os.major(device)}:{os.minor(device)}"
@@ -61,7 +61,7 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys"), proc: Path = Path(
         raid=kernel_text(disk / "md" / "level"),
         members=tuple(sorted(member.name for member in (disk / "slaves").glob("*"))),
         backing_file_system="" if not file or file.startswith("/dev/") else find_mount(read_mounts(), file).file_system,
-        # /proc/fs has a directory for each ext4 file system, and another one for its journal, such as jbd2/sda1-8.
+        # An ext4 file system on sda1 has the directory ext4/sda1 in /proc/fs, and its journal has jbd2/sda1-8.
         no_journal=(proc / "fs/ext4" / directory.resolve().name).is_dir()
         and not any((proc / "fs/jbd2").glob(f"{directory.resolve().name}-*")),
     )

@@ -1,4 +1,4 @@
-"""Make system calls in a child process with a time limit. If the file system's server is dead, a call hangs."""
+"""Make system calls in a child process with a time limit, because a call to a file system with a dead server hangs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-# The child imports a module instead of running a script, because Python caches compiled modules.
+# The child imports a module instead of running a script, because Python caches the bytecode only of modules.
 _IMPORT = "import sys; sys.path.append(sys.argv[1]); import child; child.main(sys.argv[2:])"
 CHILD = (sys.executable, "-I", "-S", "-c", _IMPORT, str(Path(child.__file__).parent))
 # After a time-out, calls to the same mount fail immediately for this number of seconds.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Path of a directory -> open descriptor, and an option that makes a child fail if the path leads elsewhere.
+# Path -> open directory, and the option with which a child process checks that the path still leads to it.
 held_paths: dict[str, tuple[int, str]] = {}
 _DOING = {
     "sizes": "querying the free space",
@@ -64,7 +64,7 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A system call did not return in time. ``names_servers``: the message ``what`` names the unavailable servers."""
+    """A system call did not return in time. ``names_servers``: whether ``why`` names unavailable servers."""
 
     names_servers = False
 
@@ -125,7 +125,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a file system from statvfs(3). Quotas reduce the free sizes. Without inodes, inode counts are 0.
+    """Sizes of a file system from statvfs(3). Quotas reduce the free sizes. ``total_inodes``: 0 without inodes.
 
     ``full``, ``full_inodes``: used shares (0 to 1) as df(1) computes them, without quotas.
     """
@@ -172,7 +172,7 @@ def mount_of(path: Path) -> Mount:
 def _mount_with(number: int, path: Path) -> Mount:
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # Mount ids are unique, but mount points are not. In a chroot, mountinfo may lack the id.
+    # Prefer the mount id, because several mounts may have one mount point. In a chroot, mountinfo may lack the id.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
@@ -205,9 +205,9 @@ def open_held(path: Path) -> int:
 
 
 def identity(path: Path, *, here: bool) -> dict[str, int]:
-    """Return the inode number of a directory registered by :func:`hold`, and also the device number if ``here``.
+    """Return the inode number of a directory registered by :func:`hold`, and with ``here`` also its device number.
 
-    ``here``: this node uses the numbers. Return {} for other directories, or if inode numbers differ between nodes.
+    Without ``here``, return {} if inode numbers differ between nodes. Return {} for unregistered directories.
     """
     if str(path) not in held_paths:
         return {}
@@ -218,7 +218,7 @@ def identity(path: Path, *, here: bool) -> dict[str, int]:
 
 
 def through_held(run: Runner) -> Runner:
-    """Return a runner. It starts each command in the held directory (:func:`hold`) of the command's paths."""
+    """Return a runner that starts a command in the registered directory (:func:`hold`) that contains its paths."""
 
     @wraps(run)
     def run_there(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
@@ -302,8 +302,8 @@ _UNUSABLE = {
 def find_directory(path: Path) -> tuple[Path, Mount]:
     """Return a directory's path without symbolic links, and its mount.
 
-    Raises BadInputError for a directory that cannot be entered or, for root, to which a link of another user leads.
-    Raises MeasurementError if its file system does not answer.
+    Raises BadInputError if the directory cannot be entered or, for root, if the path contains a link of another user.
+    Raises MeasurementError if the file system does not answer.
     """
     try:
         real, number = call("directory", str(path))

@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """Return the MDS map of the file system ``name``, else of a file system with the data pool ``pool``."""
+    """Return the MDS map of the file system ``name`` or, without a name, of a file system with this data ``pool``."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
         return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
@@ -49,7 +49,7 @@ def target_name(mdsmap: Json, rank: int) -> str:
 
 
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
-    """Return name of a metadata rank -> (name, global id) of its MDS daemon, without ranks that no daemon holds."""
+    """Return name of a metadata rank -> (name, global id) of its MDS daemon. Ranks without a daemon are omitted."""
     return {
         target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
         for rank, daemon in ranks_of(mdsmap).items()
@@ -70,7 +70,7 @@ def metadata_targets(mdsmap: Json) -> tuple[StorageTarget, ...]:
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[StorageTarget, ...]:
-    """Return the object stores (OSDs), with sizes and pools. ``groups``: placement groups, which show the pools."""
+    """Return the object stores (OSDs), with sizes and pools. ``groups``: placement groups, which map OSDs to pools."""
     names = {pool["pool"]: str(pool["pool_name"]) for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:
@@ -173,7 +173,7 @@ _ASSIGNED = re.compile(r"(?:Standby )?daemon mds\.(\S+) assigned to filesystem (
 _ACTIVE = re.compile(r"daemon mds\.(\S+) is now active in filesystem (\S+) as rank (\d+)")
 _UNRESPONSIVE = re.compile(r"evicting unresponsive client ([^\s:]*+)\S*+ \((\d+)\), after")
 _EVICTING = re.compile(r"Evicting (?:\(and bl(?:oc|ac)klisting\) )?client session (\d+) \((\S+)\)")
-# Two log entries belong together if their times differ by at most this number of seconds (clocks differ).
+# Maximum difference in seconds between the times of two log entries on one event, because clocks differ.
 _AROUND_S = 2.0
 
 
@@ -211,7 +211,7 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
     """Return the periods in which a metadata rank had no active server, from Ceph's cluster log.
 
-    A period begins when the monitors notice the loss of the server. ``own``: client id of this mount.
+    A period begins when the monitors notice the loss. ``own``: client id of this mount, which determines ``evicted``.
     """
     file_system, created = mdsmap["fs_name"], _unix(mdsmap["created"])
     evictions = evictions_in(log)
@@ -225,7 +225,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
-            # Ceph may log the successor of a lost daemon without logging the loss.
+            # Ceph may log only the successor of a lost daemon. The interruption then begins with this entry.
             if unix_s > created + _AROUND_S:
                 away.setdefault(int(told[3]), unix_s)
         elif told := _ACTIVE.match(message):
@@ -245,7 +245,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:
     messages = [(_unix(entry["stamp"]), str(entry["name"]), str(entry["message"])) for entry in log]
-    return sorted(messages, key=lambda message: message[0])  # Ceph may write messages late.
+    return sorted(messages, key=lambda message: message[0])  # The log may be out of order.
 
 
 def _unix(stamp: str) -> float:

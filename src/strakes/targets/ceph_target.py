@@ -55,7 +55,7 @@ PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir
 UNIT_BYTES, _OBJECT_BYTES = 64 * KIB, 4 * MIB
 # Maximum age in seconds of a cached MDS map. Ceph itself needs some seconds to replace a metadata server.
 _MAP_FRESH_S = 1.0
-# Seconds between calls of ``ceph osd df``, which replaces queries of single OSDs on clusters with many OSDs.
+# Seconds between calls of ``ceph osd df``. On clusters with many OSDs, it replaces a query of each OSD.
 _STORES_EACH_S = 300.0
 
 
@@ -209,7 +209,7 @@ class CephTarget(Target):
 
     def interruptions(self) -> tuple[Interruption, ...]:
         with suppress(StrakesError), understood("ceph"):
-            # A client that was evicted may be unable to read its own id.
+            # An evicted client may be unable to read its own id, so keep the id that was read first.
             self._number = self._number or self._own_number()
             self._require_same_cluster()
             # ``ceph fs dump`` takes half a second, so it is skipped if the daemons of the ranks are unchanged.
@@ -306,7 +306,7 @@ class CephTarget(Target):
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        # Reading an attribute on CephFS may hang, so read it only if the cluster has several file systems.
+        # Reading the attribute may hang, so read it only if the cluster has several file systems.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
             layout = self._attributes(Path(self.mount.mount_point), DIRECTORY).get(DIRECTORY)
@@ -345,7 +345,7 @@ class CephTarget(Target):
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]
-        if mounted in (None, asked):  # Clients released before 2021 do not report the id of their cluster.
+        if mounted in (None, asked):  # Clients released before 2021 report no cluster id.
             return ""
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 
@@ -406,12 +406,12 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return name and value of the CephFS pin attribute for a placement (None for "inherit"). Raises BadInputError."""
+    """Return the CephFS pin (name, value) for a placement, None for "inherit". Raises BadInputError if none exists."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":
         (rank,) = wanted.metadata_targets
-        # Ceph accepts a pin to a rank that does not exist, and ignores it.
+        # Ceph accepts a pin to a missing rank without an error, and ignores the pin.
         if rank not in ranks:
             why, remedy = f"the ranks are {', '.join(map(str, ranks))}", "Raise max_mds, or choose one of these ranks."
             raise BadInputError(f"metadata rank {rank} does not exist", why=why, remedy=remedy)

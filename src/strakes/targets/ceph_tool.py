@@ -204,7 +204,7 @@ class Daemons:
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
 
     def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:
-        """Return daemon -> its answer to the command ``prefix``, or the exception."""
+        """Send the command ``prefix`` to daemons. Return daemon -> its parsed answer, or the exception of a failure."""
 
         def ask(daemon: str) -> Any:
             try:
@@ -291,7 +291,7 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def used_share(dump: Mapping[str, Any]) -> float | None:
-    """Return the used share (0 to 1) of an object store's space, including databases, or None if unknown."""
+    """Return the used share (0 to 1) of an object store's space, including its databases, or None if unknown."""
     own = dump.get("osd", {})
     total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
     return float(used / total) if total and used is not None else None

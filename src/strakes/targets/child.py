@@ -9,7 +9,7 @@ import errno
 import os
 import sys
 
-TYPE_CHECKING = False  # An import of typing.TYPE_CHECKING would double the start time of the process.
+TYPE_CHECKING = False  # Importing TYPE_CHECKING from typing would double the start time of the process.
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -31,7 +31,7 @@ _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1
 
 def _real_directory(path: str) -> tuple[str, int]:
     real = os.path.realpath(path, strict=True)
-    # stat("DIR/.") fails if DIR cannot be entered, and makes an automounter mount DIR.
+    # Fail if the directory cannot be entered. If it is a mount point of an automounter, mount it.
     os.stat(f"{real}/.")
     return real, _mount_of(real)
 
@@ -48,7 +48,7 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 def _try_writing(path: str, name: str) -> None:
     parent, new = os.path.split(path)
     above = os.open(parent[:1], _DIRECTORY)
-    # Follow no links. A descriptor stays valid if another user replaces the directory. Process exit closes it.
+    # Open each directory relative to its open parent, because another user may replace a directory in the path.
     for step in parent.split("/")[1:]:
         above = os.open(step or ".", _STEP, dir_fd=above)
     os.mkdir(new, 0o700, dir_fd=above)
@@ -106,7 +106,7 @@ def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
     try:
         who = (("user", os.geteuid()), ("group", os.getegid()), ("project", _project_of(descriptor)))
         for kind, (name, number) in enumerate(who):
-            # The kernel has no quota for id 0: root, or no project.
+            # The kernel has no quota for id 0, which is root or, for projects, no project.
             if number and (limits := _quota(descriptor, kind, number)):
                 quotas.append((f"{name} {number}", *limits))
         return room, quotas
@@ -188,7 +188,7 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
             return False
         raise
     finally:
-        # If open() fails because of O_DIRECT, it may still have created the file.
+        # If the file system does not support O_DIRECT, open() may create the file before it fails, so remove it.
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory)
 
@@ -204,7 +204,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
             try:
                 descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=opened)
                 with open(descriptor, "rb") as file:
-                    # Drop cached pages, so that the servers supply the data.
+                    # Drop cached pages, so that the data is read from the servers.
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
                     sums.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
             except OSError:
@@ -215,7 +215,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
 def _execute(*words: str) -> None:
     import signal
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the program would inherit that Python ignores SIGPIPE
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores SIGPIPE, and the program would inherit this.
     os.execvp(words[0], words)
 
 

@@ -18,7 +18,7 @@ from strakes.targets.registry import detect
 from strakes.targets.removal import MOST_LISTED, Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_place_of_others, refuse_workspace
 
-# Errors which prove that a name is not a workspace of this user. Others, such as EMFILE, prove nothing.
+# Errors which prove that a name is not a workspace of this user. Other errors, such as EMFILE, prove nothing.
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + rf"(\d{{8}}-\d{{6}}-.+|{WATCH_RUN}[0-9a-f]{{8}})")
 

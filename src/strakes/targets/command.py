@@ -27,8 +27,8 @@ MOST_OUTPUT_BYTES = 64 << 20
 _LINE_BYTES = 32
 _MOST_QUOTED = 400  # Maximum characters of a quoted line: 5 rows of a terminal. Twice the number hides other messages.
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# The output file may exceed the limit by this size, so that strakes can detect too long output. It is two huge pages of
-# 2 MiB, because the kernel refuses writes into the last one.
+# The output file is larger than the limit by this size, so that strakes can detect an output over the limit. Two huge
+# pages of 2 MiB are needed, because the kernel refuses writes into the last one.
 _LAST_WRITE_BYTES = 4 << 20
 # Maximum seconds to wait for the end of a killed child. A dead server may delay the end.
 _REAP_S = 1.0

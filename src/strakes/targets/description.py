@@ -18,7 +18,7 @@ Observation = Mapping[str, Mapping[str, float]]
 
 # Prefix of gauges such as now.memory_bytes, which are not cumulative.
 NOW = "now."
-# Unix time at which the counters began. It changes if the counters are cleared or the server restarts.
+# Unix time of the last reset of the counters, by a user or by a restart of the server.
 SINCE = "since_unix_s"
 # Number that identifies the server process. It changes in a fail-over.
 SERVER = "server_number"
@@ -82,7 +82,7 @@ class Description:
 
 @dataclass(frozen=True)
 class LayoutComponent:
-    """The layout of bytes ``begin`` to ``end`` (exclusive) of a file. None means the end of the file."""
+    """The layout of bytes ``begin`` to ``end`` (exclusive) of a file. ``end`` None: to the end of the file."""
 
     begin: int
     end: int | None
@@ -125,8 +125,8 @@ class Placement:
     """The placement of a directory on metadata targets.
 
     ``kind`` "manual": the directory is on ``metadata_targets``. "inherit": it is on the parent's target. "automatic":
-    the file system distributes the entries over ``count`` targets (-1: all). A ``count`` of 1 distributes only
-    subdirectories. ``inherited``: new subdirectories get the same placement.
+    the file system distributes the entries over ``count`` targets (-1: all). With a ``count`` of 1, it distributes
+    subdirectories, but not files. ``inherited``: new subdirectories get the same placement.
     """
 
     kind: PlacementKind
@@ -136,7 +136,7 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients that a message names. The message grows in proportion, by up to 30 characters each.
+# Maximum number of evicted clients that a message names. Each name adds up to 30 characters.
 _MOST_NAMES = 10
 
 
@@ -144,9 +144,9 @@ _MOST_NAMES = 10
 class Interruption:
     """A period during which a server or target did not serve this client.
 
-    ``ended_unix_s``: None until the service is back. ``or_earlier``: the true begin may be earlier. ``within_s``:
-    maximum error of the times. ``reconnected``: the same server process is back, without a restart. ``clock_ahead_s``:
-    minimum number of seconds by which the server's clock is ahead of this machine's.
+    ``ended_unix_s``: None until the service is back. ``or_earlier``: it may have begun before ``began_unix_s``.
+    ``within_s``: maximum error of the times. ``reconnected``: the same server process is back, without a restart.
+    ``clock_ahead_s``: minimum number of seconds by which the server's clock is ahead of this machine's.
     """
 
     target: str
@@ -186,7 +186,7 @@ class Interruption:
 
 @dataclass(frozen=True)
 class ConnectionChange:
-    """A change of this client's connection to a target. ``state``: the new state. ``unix_s``: in whole seconds."""
+    """A state change of this client's connection to a target. ``unix_s``: Unix time in whole seconds."""
 
     target: str
     unix_s: float
@@ -315,7 +315,7 @@ def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...
 
 
 def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
-    # If the request was -1 (all targets), a file system may report the number of targets instead.
+    # If the request was -1 (all targets), a file system may report the number of targets, so do not compare.
     values = ((name, getattr(wanted, name), getattr(given, name)) for name in names)
     return tuple(
         f"{name.replace('size_bytes', 'size').replace('_', ' ')} {_shown(got)} instead of {_shown(asked)}"

@@ -14,7 +14,7 @@ from strakes.targets.description import Description, Layout, Limit, Placement, S
 from strakes.targets.target import Target, TargetFacts
 
 _WORKING = frozenset({"active", "up", "online"})
-# A target counts as full if a smaller share of it is free.
+# A target counts as full if less than this share of its space is free.
 _FULL_SHARE = 0.05
 # If the used shares of targets differ by 17 %, Lustre ends round-robin allocation (lod.*.qos_threshold_rr).
 _UNEVEN_SHARE = 0.17

@@ -109,13 +109,13 @@ def _layout_in(lines: Sequence[str]) -> Layout:
     return Layout(components=components, targets=targets)
 
 
-# Stripe sizes are multiples of this size and fit into 32 bits (lfs-setstripe(1)).
+# Stripe sizes are multiples of this number of bytes, and below 4 GiB (lfs-setstripe(1)).
 STRIPE_UNIT_BYTES = 64 * KIB
 _REMEDY = "Give a stripe size below 4 GiB in multiples of 64 KiB. strakes target DIR lists the targets and pools."
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
-    """Return the command that sets a layout, or removes it if ``wanted`` is empty. Raises BadInputError."""
+    """Return the command to set a layout (to remove it if ``wanted`` is empty). Raises BadInputError if impossible."""
     return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
 
 
@@ -195,7 +195,7 @@ def _options(wanted: Layout) -> Iterator[str]:
     if wanted.pool:
         yield from ("-p", wanted.pool)
     if wanted.pattern == "mdt":
-        # Lustre does not stripe data on a metadata target.
+        # Lustre does not stripe data on a metadata target, so omit the stripe count and size.
         yield from ("-L", "mdt")
         return
     if wanted.pattern == "overstriped":
@@ -270,7 +270,7 @@ def read_default(done: Completed) -> DirStripe:
     count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
     if not (count and offset and hash_type):
         raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))
-    # lfs may append flags to the name of the hash, for example during a migration.
+    # Remove flags, which lfs may append to the name of the hash, for example during a migration.
     return DirStripe(int(count, 0), int(offset, 0), hash_type.partition(",")[0], tuple(targets))
 
 

@@ -148,7 +148,7 @@ def quota(user: str, path: str) -> Command[Quota]:
     def read(done: Completed) -> Quota:
         lines = checked(done, "the quota is not known").splitlines()
         first = next((place for place, line in enumerate(lines, 1) if line.split()[:1] == ["Filesystem"]), len(lines))
-        # Columns: used, soft limit, hard limit, grace time, in KiB and again for files. A long path has its own line.
+        # Columns: used, soft limit, hard limit, grace time, for space (KiB), then for files. A long path fills a line.
         values = " ".join(lines[first : first + 2]).split()[-8:]
         numbers = [int(match[1]) if (match := _QUOTA.match(value)) else -1 for value in values]
         if len(numbers) < 8 or min(*numbers[:3], *numbers[4:7]) < 0:

@@ -52,7 +52,7 @@ MDC_COUNTERS = {
 
 
 class Counter(NamedTuple):
-    """A counter. ``total``, ``squares``: sum, and sum of squares, of the samples in ``unit`` (None for "reqs")."""
+    """A counter of events. ``total``, ``squares``: sum of the values in ``unit``, and of their squares, if known."""
 
     samples: int
     unit: str
@@ -131,7 +131,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     _, connected_of = numbers("connected_clients")
     evicted, _ = numbers("evicted_clients")
     if status == "COMPLETE" and completed is not None and known is not None:
-        # Lustre evicts clients that have not reconnected by the end of a recovery.
+        # At the end of a recovery, Lustre evicts the clients that have not reconnected, so count these as evicted.
         evicted = known - completed
     return TargetRecovery(
         target,
@@ -155,10 +155,10 @@ UNREACHED_STATES = (NEW, "CONNECTING", "DISCONN")
 _LOST = ("DISCONN", "EVICTED")
 # Number of state changes that the kernel keeps (IMP_STATE_HIST_LEN in lustre_import.h, measured on 2.17.57).
 _REMEMBERED = 16
-# An idle or new connection becomes FULL within this number of seconds, or its server does not answer.
+# If the server answers, an idle or new connection becomes FULL within this number of seconds.
 _CONNECTING_S = 6.0
 _CONNECTING = (NEW, "CONNECTING")
-# A running machine refuses a connection within these seconds. A dead machine causes a time-out of 5 s or more.
+# A running machine refuses a connection within this number of seconds. A dead machine causes a time-out of 5 s or more.
 _REFUSED_WITHIN_S = 2
 # Maximum number of remembered state changes per connection, of about 100 bytes each.
 _MOST_CHANGES = 1000

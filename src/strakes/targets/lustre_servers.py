@@ -164,7 +164,7 @@ def ask_health(
 ) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
     """Query the health of servers. Return the recoveries of targets, and a sentence for each problem.
 
-    ``ways``: host -> function that runs commands there. ``answers`` collects errors.
+    ``ways``: host -> function that runs commands on the host. Errors are added to ``answers``.
     """
     asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
     if THIS_NODE not in ways:
@@ -200,7 +200,7 @@ def complaint(text: str) -> str:
     return "; ".join(line for line in lines if line != "NOT HEALTHY") or "health_check gives no reason"
 
 
-# Key of the client's counters for a whole mount in an Observation.
+# Name under which an Observation contains the client's counters of the whole mount.
 MOUNT = "client"
 
 _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
@@ -310,7 +310,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
     recoveries, _ = ask_health(answers, ways, name.file_system)
     if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
-        # For other clients, replace the loopback address by the first address of this node.
+        # Other nodes cannot use the loopback address, so replace it by the first address of this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = answers.get(lfs.df(path), _NO_SPACE)
     complaints = {target.name: target.state for target in space.targets if target.state}
@@ -341,7 +341,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         ),
         metadata_targets=tuple(StorageTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
-        # If only root may list this client's addresses, take the network from the servers' addresses.
+        # If this user may not list the client's addresses, take the networks from the servers' addresses.
         network=answers.get(LIST_NIDS, ())
         or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address)),
         client=_client(answers, mount, name),

@@ -148,7 +148,7 @@ class LustreTarget(Target):
         if wanted.inherited:
             self._ask(layouts.set_default(path, wanted.count))
         given = self.placement(Path(path)) or wanted
-        # lfs getdirstripe does not show a manual choice of targets.
+        # lfs getdirstripe does not show whether the targets were chosen manually, so compare them with the request.
         manual = wanted.kind == "manual" and given.metadata_targets == wanted.metadata_targets
         return replace(given, kind="manual") if manual else given
 
@@ -307,7 +307,7 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
         "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
     }
-    # Overstriping puts several stripes on each target.
+    # With overstriping, a file may have more stripes than there are targets.
     if data_targets < _MOST_STRIPES:
         kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
     return kinds
@@ -316,8 +316,8 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
 class Connections:
     """The connections of a Lustre mount, with state changes and servers that the kernel no longer reports.
 
-    After a loss, the kernel reports the server that it tries next. The lost server is the last connected server or, if
-    that is unknown, any configured one. A server is alive if another connection to it is FULL NOTICE_S seconds later.
+    After a loss, the kernel reports the server to which it tries to connect. The lost server is the last connected one
+    or, if unknown, any configured one. A server is alive if another connection to it is FULL NOTICE_S s after the loss.
     """
 
     def __init__(self, file_system: str, ask_instance: Callable[[], str]) -> None:

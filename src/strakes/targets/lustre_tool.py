@@ -1,4 +1,4 @@
-"""Shared parts of calls of ``lfs`` and ``lctl``: parameters, error messages, and parallel queries to servers."""
+"""Functions for calls of ``lfs`` and ``lctl``: parameters, error messages, and parallel queries of servers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
 
 
 def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
-    """Return (name, kind, index) of a target, as (lab-OST000a, OST, 10). Raises NotUnderstoodError for other text."""
+    """Return (name, kind, index) of a target: (lab-OST000a, OST, 10). Raises NotUnderstoodError for other text."""
     match = _TARGET.match(uuid)
     if match is None:
         raise not_understood(tool, uuid)
@@ -67,7 +67,7 @@ def explanation(done: Completed) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
-    # lfs and lctl repeat an error for each device, and print a summary last.
+    # lfs and lctl repeat an error for each device, and print a summary last, so keep one line per error.
     lines = list({_NUMBERED.sub("", line).rpartition(": ")[2]: line for line in lines}.values())
     return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
 
@@ -99,7 +99,7 @@ def checked(done: Completed, what: str, remedy: str = "") -> str:
 _MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or directory$")
 _ERROR = re.compile(r"^(?:error|lctl)\b")
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
-_MOST_PARAMETERS = 200_000  # 10,000 targets have 130,000 parameters. Reading 200,000 takes 10 s (measured).
+_MOST_PARAMETERS = 200_000  # Maximum number of parameters. Parsing 200,000 takes 10 s; 10,000 targets have 130,000.
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
@@ -144,7 +144,7 @@ def read_params(done: Completed) -> Params:
     lines, errors = _MUCH_SPACE.sub(" ", done.stdout).splitlines(), done.stderr.splitlines()
     missing = [match for line in errors if (match := _MISSING.match(line))]
     names = tuple(match[1].replace("/", ".") for match in missing)
-    # A server may print a login banner before the parameters.
+    # Skip a login banner, which a server may print before the parameters.
     first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
     if lines and first == len(lines) and not names:
         raise not_understood("lctl get_param", lines[0])
@@ -180,7 +180,7 @@ _REST_S = 5.0
 class Answers:
     """Runner of commands that collects their errors in ``notes``. It does not restart a tool that hung.
 
-    ``hung``: tool -> (monotonic time, error). Objects that share ``hung`` wait ``_REST_S`` seconds before a retry.
+    ``hung``: tool -> (monotonic time, error). A new object with this ``hung`` retries a tool after ``_REST_S`` seconds.
     """
 
     def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:

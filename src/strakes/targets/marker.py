@@ -23,11 +23,11 @@ from strakes.targets.mountinfo import no_proc
 MARKER_NAME = child.MARKER_NAME
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
-# Prefix of the run ids of ``strakes watch``, which may use a directory during a measurement.
+# Prefix of the run ids of ``strakes watch``. A watch does not prevent a measurement in the same directory.
 WATCH_RUN = "watch-"
 # Seconds after which a heartbeat counts as old.
 STALE_S = 60.0
-# Seconds to wait for a new heartbeat if the last one is old. The clocks of the two hosts may differ.
+# Seconds to wait for a new heartbeat. The last one may only seem old, because the clocks of two hosts may differ.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -94,14 +94,14 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """The reason why a directory is not a workspace. ``unfinished``: strakes may have died during its creation."""
+    """Why a directory is not a workspace. ``unfinished``: strakes may have died while it made the directory."""
 
     why: str
     unfinished: bool = False
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
-    """Return, for each open directory, whether a process uses the directory. ``places``: (directory, name, marker).
+    """Return, for each directory, whether a process uses it. ``places``: (open directory, name, marker).
 
     Waits ``WATCH_S`` seconds for a new heartbeat if a marker is missing, or if another host wrote an old marker.
     """

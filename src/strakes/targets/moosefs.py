@@ -100,7 +100,7 @@ def describe(
     for row in (row for row in chunkservers if row[0] == "chunk servers:" and len(row) > 10):
         _, address, own_port, number, _, _, _, maintenance, _, used, total = row[:11]
         state = "online" if maintenance == "maintenance_off" else maintenance.replace("_", " ")
-        # mfscli prints no sizes for a disconnected chunkserver.
+        # mfscli prints no sizes for a disconnected chunkserver, so missing sizes show this state.
         sizes = (whole(total), whole(total) - whole(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
         state = state if sizes[0] else "disconnected"
         index = whole(number) if number.isdecimal() else None

@@ -53,7 +53,7 @@ class Mount:
 
     @property
     def of_another_user(self) -> bool:
-        """Whether another user mounted this by FUSE. That user chose the source, and the type after "fuse."."""
+        """Whether another user made this FUSE mount. The user has chosen the source, and the type after "fuse."."""
         users = [match[1] for option in self.all_options if (match := re.fullmatch(r"user_id=(\d+)", option))]
         return self.file_system.startswith("fuse") and any(int(user) not in (0, os.geteuid()) for user in users)
 
@@ -79,7 +79,7 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
 
 
 def _parse_line(line: str) -> Mount:
-    # The number of optional fields before the separator "-" varies.
+    # The number of optional fields varies, so search for the separator "-" after them.
     fields = line.split(" ")
     dash = fields.index("-", 6)
     major, minor = fields[2].split(":")
@@ -101,7 +101,7 @@ def unescape(field: str) -> str:
 
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
-    """Return the mount that contains an absolute path without symbolic links. Raises EnvironmentLacksError."""
+    """Return the mount that contains an absolute path without links. Raises EnvironmentLacksError if none does."""
     inside = [mount for mount in mounts if f"{path}/".startswith(f"{mount.mount_point.rstrip('/')}/")]
     if not inside:
         what, why = (
@@ -123,7 +123,7 @@ def read_mounts() -> tuple[Mount, ...]:
 def mounts_of(process: str) -> tuple[Mount, ...]:
     """Return the mounts of a process id. Names that are not UTF-8 get surrogate escapes.
 
-    Mount points may contain carriage returns, so the file is read in binary mode.
+    Mount points may contain carriage returns, so mountinfo is read in binary mode.
     """
     return parse_mountinfo(os.fsdecode(Path(f"/proc/{process}/mountinfo").read_bytes()))
 

@@ -47,16 +47,16 @@ class NfsTarget(RemoteTarget):
 def counters(text: str, mount_point: str) -> dict[str, float]:
     """Return the counters (``md.open``, ...) of an NFS mount from the text of mountstats, or {} for an unknown mount.
 
-    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired, after
-    which all locks and open files are lost.
+    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired. The
+    server then drops all locks and open files.
     """
-    # The kernel escapes white space and backslashes in names as octal numbers.
+    # In mountstats, white space and backslashes in names are octal escapes.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
     devices = re.split("^device ", text, flags=re.MULTILINE)
     mine = [device for device in devices if f" mounted on {name} with fstype nfs" in device.partition("\n")[0]]
     operations: dict[str, float] = {}
     read_bytes = written_bytes = lost = expired_s = 0.0
-    # If several mounts have the same mount point, only the last one is visible.
+    # If several mounts have the same mount point, processes access only the last one.
     for line in mine[-1].splitlines() if mine else ():
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:

@@ -45,7 +45,7 @@ class RemoteTarget(Target):
 
     @cached_property
     def run_near_servers(self) -> Runner:
-        """Runner for tools that connect to servers. Servers of a lab are reached from its network, which needs root."""
+        """Runner for tools that connect to servers. For a lab, it runs them in the lab's network (root only)."""
         network = os.path.join(os.path.dirname(self.mount.mount_point), LAB_NETWORK)
         if not any(other.mount_point == network and other.file_system == "nsfs" for other in read_mounts()):
             return self.run

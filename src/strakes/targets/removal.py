@@ -1,7 +1,7 @@
 """Remove a directory tree without following symbolic links or entering other mounts.
 
-Only one directory is open at a time, even in a deep tree. After a return through "..", the removal checks that this is
-the parent directory. A child process imports this module.
+Only one directory is open at a time, even in a deep tree. After a return through "..", the removal checks that the
+directory is the recorded parent. A child process imports this module, so it imports little.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from itertools import chain, islice
 
 from strakes.targets.child import MARKER_NAME, mount_id_of
 
-TYPE_CHECKING = False  # An import of typing.TYPE_CHECKING would double the start time of the child process.
+TYPE_CHECKING = False  # Importing TYPE_CHECKING from typing would double the start time of the child process.
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-# The removal stops if this number of entries cannot be removed. Their list grows in proportion.
+# The removal stops if this number of entries cannot be removed, because its result lists them all.
 _MOST_NAMED = 100
-# The removal stops after this number of passes without progress, because a server may list removed names again. Run
-# time grows in proportion.
+# The removal stops after this number of passes over a directory without progress, because a server may list removed
+# names again. Run time grows in proportion to the limit.
 _MOST_IDLE_PASSES = 3
 # Maximum number of listed names that do not exist, because a faulty server may list names without end. On tmpfs, a
 # million names take seconds.
@@ -34,7 +34,7 @@ _MOST_INNER = 100_000
 # Maximum depth of directories, because a faulty server may nest them without end. Plans have 17 levels. On tmpfs, this
 # depth takes 1 s, and double the depth 3 s.
 _MOST_LEVELS = 10_000
-# Maximum number of names that a search reads. They take about 10 seconds, and twice as many take 20 seconds.
+# Maximum number of names that a search of a directory reads, at about a million names per second.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -71,7 +71,7 @@ def enter(parent: int, name: str) -> int:
     """Open a subdirectory, and return its descriptor. Raises OSError (EXDEV if something is mounted there)."""
     directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     try:
-        # A Btrfs subvolume is no mount, but has its own device number.
+        # A Btrfs subvolume is not entered either: it is not a mount, but has its own device number.
         same_device = os.fstat(directory).st_dev == os.fstat(parent).st_dev
         if not same_device or mount_id_of(directory) != mount_id_of(parent):
             raise OSError(errno.EXDEV, _MOUNTED)
@@ -323,11 +323,11 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             [*words, str(parent), name, path, str(directory)],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            # The child may outlive strakes. A shell might then wait until the child closes standard error.
+            # The child may outlive strakes. If it kept standard error open, a shell might wait for its end.
             stderr=subprocess.DEVNULL,
             pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
             start_new_session=True,
-            # Python without site packages (-S) cannot find the engine of an editable installation.
+            # Python without site packages (-S) cannot find the engine of an editable installation, so pass its path.
             env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
         )
         if not _ends(worker):

@@ -1,4 +1,4 @@
-"""Interface of a file system. A new one needs a module with a subclass of Target, listed in ``registry.py``."""
+"""Interface of a file system. Each type of file system has a module with a subclass of Target (``registry.py``)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from strakes.targets.description import (
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
 
-# Sizes of a direct write to try, in bytes. O_DIRECT needs multiples of the device's block size or of a larger unit.
+# Sizes in bytes of the direct writes to try. O_DIRECT needs multiples of the device's block size or of a larger unit.
 _DIRECT_BYTES = ("4096", "65536", "1048576")
 _PROBE = ".strakes-direct"
 
@@ -72,7 +72,7 @@ class TargetFacts:
 class LostServer:
     """A server that does not serve this client. ``host``: "" if unknown. ``state``: state of the connection, as text.
 
-    ``refuses``: the host is up but refuses connections, as in a fail-over. ``answers``: the server answers, but its
+    ``refuses``: the host is up but refuses connections, as during a fail-over. ``answers``: the server answers, but its
     target is still in recovery.
     """
 
@@ -96,7 +96,7 @@ class Target:
     ``servers``: prefix of commands on servers. Without ``servers``, only this client is queried.
     """
 
-    # Whether the file system moves new directories to other metadata servers, seconds after their creation.
+    # Whether the file system moves new directories to other metadata servers some seconds after their creation.
     moves_directories = False
     # Remedy for errors about missing permission.
     permission = ""
@@ -110,7 +110,7 @@ class Target:
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount of the type in ``registry.py``
-        """Return whether this class handles a mount of a registered type."""
+        """Return whether this class handles a mount. By default, it handles all mounts of its registered types."""
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
@@ -162,7 +162,7 @@ class Target:
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
         """Create a directory with a placement. Return the actual placement.
 
-        Raises UnsupportedError if placements cannot be chosen, and StrakesError if the file system refuses this one.
+        Raises UnsupportedError if placements cannot be chosen, and StrakesError if the file system refuses ``wanted``.
         """
         if wanted.kind != "inherit":
             raise self._unsupported("the placement of directories cannot be chosen here")
@@ -275,7 +275,7 @@ def capture(mount: Mount) -> dict[str, Any]:
         "distribution": distribution,
         "architecture": platform.machine(),
         "cpu_model": cpu[1].strip() if cpu else platform.machine(),
-        # A container or batch job may limit the processors of this process.
+        # processors that this process may use; a container or batch job may limit them
         "cpus": len(os.sched_getaffinity(0)),
         "cpus_of_machine": os.cpu_count() or 0,
         "memory_bytes": memory.get("MemTotal", 0),

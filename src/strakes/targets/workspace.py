@@ -88,7 +88,7 @@ class Heart:
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
-        with suppress(OSError):  # close() may report errors of earlier writes.
+        with suppress(OSError):  # Ignore errors of earlier writes, which close() may report.
             os.close(descriptor)
 
     def stop(self, patience_s: float) -> bool:
@@ -136,7 +136,7 @@ class Workspace:
         """
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
-        # find_directory() may hang if a server has died, so it is not called for a local mount.
+        # If the caller knows a local mount, skip find_directory(), which may wait for a dead server.
         real, mount = (directory, mount) if mount and not mount.remote else find_directory(directory)
         name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
         with ExitStack() as undo:
@@ -306,14 +306,14 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
     directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
     if holds_nothing(directory):
         return directory
-    os.close(directory)  # Another user replaced the directory after mkdir().
+    os.close(directory)  # The directory is not empty, so another user replaced it after mkdir().
     raise OSError(errno.ENOTEMPTY, "")
 
 
 def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:
     """Raise BadInputError if the owner of the parent directory has replaced the new directory by another one.
 
-    The directory must have owner and mode of the new marker. Servers change both (NFS: root_squash; FAT, SMB: modes).
+    Compare the directory with the new marker file, because servers may change the owner and the mode of new files.
     """
     made, ours = os.fstat(directory), os.fstat(marker)
     if made.st_uid != ours.st_uid or made.st_mode & ~ours.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

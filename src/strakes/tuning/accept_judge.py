@@ -50,9 +50,9 @@ def judge(
 ) -> tuple[Answer, ...]:
     """Return a verdict on each requirement.
 
-    A rate passes if the lower end of its interval reaches the requirement. It fails if the upper end does not reach it,
-    and more clients or ranks would not raise the rate. ``figures``: series of rates to extrapolate from. ``command``:
-    command that measures all required values.
+    A rate passes if its whole interval is at or above the required value. It fails if its whole interval is below this
+    value and more clients or ranks would not raise the rate. ``figures``: series of rates to extrapolate from.
+    ``command``: command that measures all required values.
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)), command)
     by_facts = {"files": _files, "bytes": _bytes}

@@ -22,7 +22,7 @@ from strakes.tuning.advise_app import App, AppPhase, Operation
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# Advice on the stripe count of a file needs a measured file size that differs from its size by at most this factor.
+# A measured file size counts for the application's files if the sizes differ by at most this factor.
 _LIKE_TIMES = 8.0
 # Stripe size while the stripe count varies, in the striping study and in the publication that it repeats (S1).
 _USUAL_STRIPE_BYTES = 1 << 20
@@ -98,7 +98,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
     for place, unknown in enumerate(unknowns):
         budget = f" --budget {typed_seconds(unknown.times * budget_s, up=True)}" if unknown.times else ""
         unknowns[place] = replace(unknown, needs=unknown.needs.replace(" DIR", f" {directory}") + budget)
-    # A file has the same layout for reads as for writes.
+    # A file has one layout for reads and writes, so choose it for the I/O phase with the largest share.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
@@ -269,7 +269,7 @@ def _more(answer: Answer, command: str) -> tuple[str, float]:
 
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
-    """Return the best stripe count for each measured file size. Counts are raised to never decrease with size."""
+    """Return the best stripe count for each measured file size. Larger files get at least the count of smaller ones."""
     cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):

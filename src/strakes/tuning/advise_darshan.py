@@ -273,7 +273,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     Raises BadInputError for a log without reads and writes.
     """
     interface = _interface(facts.modules)
-    # If the application uses MPI-IO, Darshan's POSIX counters show the calls of aggregators, not its own calls.
+    # For files of MPI-IO, use its counters. Darshan's POSIX counters show the calls of MPI-IO's aggregators.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
     other = facts.posix(of_mpiio=False) if by_library else ()
     records = (*facts.of("MPI-IO", "STDIO"), *other) if by_library else facts.of(*_SYSTEM_MODULES)

@@ -72,7 +72,7 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
     last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
-    # A stripe size must divide the end of its component. Otherwise, Lustre replaces it.
+    # The stripe size must divide the end of its component. Otherwise, Lustre replaces the stripe size.
     ends = [size_class.file_bytes // STRIPE_UNIT_BYTES * STRIPE_UNIT_BYTES for size_class in last]
     counts = [size_class.stripe_count for size_class in (*last, classes[-1])]
     parts = (
@@ -185,6 +185,6 @@ def _job(app: App, chosen: Chosen) -> Paste:
         if phase.operation == "write" and writers and app.grouping > 1:
             group = min(app.grouping, -(-app.ranks_per_node // writers))
             writing = -(-app.ranks_per_node // group)
-            name = for_terminal(phase.name)  # A line break would end the comment.
+            name = for_terminal(phase.name)  # Escape line breaks, which would end the comment.
             lines.append(f"# {name}: merge groups of {group} ranks, so that {writing} of a node write")
     return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))

@@ -70,7 +70,7 @@ class TuningOutcome:
 
     @cached_property
     def effects(self) -> Effects:
-        """Return the effects of all settings, estimated by the model of all runs before the final comparison."""
+        """Return the effects of all settings, estimated by a model fitted to all trials before the final comparison."""
         return effects(self.search)
 
     @cached_property

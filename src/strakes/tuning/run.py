@@ -118,7 +118,7 @@ class _Session:
             self.writer.append_event(FactsFound(facts))
             self.writer.append_event(space_event(space, scale, (*why_not, *refused, *not_given)))
         elif (space.factors, space.points, scale) != (stored[0].factors, stored[0].points, stored[1]):
-            # Another user may have written the stored search, so check its system settings and its file sizes.
+            # Refuse a stored search that differs, because another user may have chosen its settings and file sizes.
             names = {named(factor.name) for factor in {*space.factors} ^ {*stored[0].factors}}
             names |= {"the size of trials"} if scale != stored[1] else set()
             raise BadInputError(
@@ -148,7 +148,7 @@ class _Session:
         limit_s = _LIMIT_S + _LIMIT_FACTOR * self.scale.limit_s
         interruptions: list[Interruption] = []
         differ = any(name.startswith(KNOB) and level != default[name] for name, level in settings.items())
-        # Also set those that do not differ, because the system may change them along with another one.
+        # If one system setting differs from its default, set all, because a change of one may change others.
         knobs = {
             name.removeprefix(KNOB): str(level)
             for name, level in settings.items()
@@ -203,7 +203,7 @@ class _Session:
 
 
 _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0  # A hanging trial is killed after 60 s plus 20 times the time limit of a phase.
-# Assumed number of trials in a search, and assumed duration of a trial as a multiple of its phases.
+# Assumed number of trials in a search, and assumed duration of a trial as a multiple of the time in its phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _PROCESSOR_RANKS = 4  # Maximum number of ranks per processor in a trial.
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
@@ -220,7 +220,7 @@ def look(
 ) -> tuple[Abilities, TrialSize, Mapping[str, Any], tuple[str, ...]]:
     """Test the directory. Return the system's abilities, the trial size, facts, and reasons for unusable interfaces.
 
-    ``known``: trial size of a stored search, reduced to the maximum for a new search.
+    ``known``: trial size of a resumed search. It is reduced if a new search could not choose such a size.
     """
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None

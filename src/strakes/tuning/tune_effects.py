@@ -1,4 +1,4 @@
-"""Effects of settings on the rate, estimated by the model of all runs before the final comparison.
+"""Effects of settings on the rate, estimated by a model fitted to all trials before the final comparison.
 
 The total effect of a setting is E[Var(rate | all other settings)] / Var(rate) (Saltelli et al., Global Sensitivity
 Analysis, 2008, 4.5). A comparison of two levels uses only other settings that are allowed with both levels.
@@ -23,7 +23,7 @@ _DRAWS = 200  # Number of posterior samples: a share of the variance has a stand
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """Mean ratio of the rate with a level to the rate with the default level, if all other settings are equal."""
+    """Mean ratio of the rate with ``level`` to the rate with the default level, with all other settings equal."""
 
     factor: str
     level: Setting
@@ -74,7 +74,7 @@ def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Sett
 
 
 def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str, float]:
-    whole = float(mean.var()) or 1.0  # If all rates are equal, no factor explains anything.
+    whole = float(mean.var()) or 1.0  # If all rates are equal, all shares are 0.
     varying = {which: factor.name for which, factor in enumerate(space.factors) if len(factor.levels) > 1}
     parts = {name: _within(points, mean, which) / whole for which, name in varying.items()}
     return dict(sorted(parts.items(), key=lambda part: -part[1]))

@@ -36,7 +36,7 @@ _DIRECT_UNIT = 4 * KIB
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a system offers to a search.
+    """Abilities of a system, which limit the settings that a search can try.
 
     ``ranks``: ranks of a trial on each node. ``data_bytes``: largest transfer to try. ``interfaces``: usable I/O
     interfaces. ``layout``: present layout of new files (None: unknown, so layouts are not varied).
@@ -83,7 +83,7 @@ def offers(app: App, able: Abilities) -> SearchSpace:
 
 
 def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
-    """Return the space with only the levels in ``only``. The first remaining level replaces an excluded default."""
+    """Return the space with only the levels in ``only``. If ``only`` excludes the default, use the first level left."""
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))

@@ -15,7 +15,7 @@ from strakes.targets.lustre_layouts import layout_from
 from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
-# Bytes per request of writes that are not measured. They create the files for read phases.
+# Bytes per request of unmeasured writes, which create the files for read phases.
 _MADE_WITH_BYTES = 1 << 20
 
 
@@ -94,7 +94,7 @@ def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | No
 
 
 def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
-    """Return the seconds per byte of each phase of a trial that moved data."""
+    """Return phase -> seconds per byte, for the phases of a trial that moved data."""
     names = {phase_name(phase) for phase in app.phases}
     moved = (one for one in visit.samples if one.name in names and one.bytes and one.elapsed_s)
     return {one.name: one.elapsed_s / one.bytes for one in moved}

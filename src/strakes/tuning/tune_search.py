@@ -53,7 +53,7 @@ class Confirmation:
     runs: int
 
 
-# Ends of the stages as shares of the budget. With twice the first, fewer trials remain to improve on a good setting.
+# Ends of the stages as shares of the budget. Twice the first would leave fewer trials to improve good settings.
 _SCREEN_SHARE, _EXPLORE_SHARE, _RACE_SHARE = 0.2, 0.7, 0.85
 _FINALISTS, _MOST_CONFIRMING_RUNS = 5, 20  # Maximum numbers of settings in a race, and of final runs of each.
 # Weights of the space-filling design: for the avoidance of repeated levels, and for chance.

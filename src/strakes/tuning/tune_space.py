@@ -15,7 +15,7 @@ Point = tuple[Setting, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, like those of sizes and counts.
+    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, as for sizes and counts.
 
     ``default`` is one of the levels.
     """
@@ -49,7 +49,7 @@ class SearchSpace:
 
     factors: tuple[Factor, ...]
     constraints: tuple[Constraint, ...] = ()
-    only: tuple[Point, ...] = ()  # If not empty, only these combinations are possible.
+    only: tuple[Point, ...] = ()  # the only possible combinations; empty: all combinations
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

@@ -3,7 +3,7 @@
 The covariance has an additive part (main effects), a product part (interactions) and an independent part. Every factor
 has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1; Duvenaud et al.,
 Additive Gaussian Processes, 2011). Runs of a block share a random error. Errors follow Student's t-distribution, so
-outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Low rates are compressed first.
+outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Before the fit, low rates are compressed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Numbers = npt.NDArray[np.int64]
 _SPREAD = 1.0
 # Number of optimisation steps in each round of the fit. After a round, the weights of runs are updated.
 _ROUNDS = (14, 8, 8)
-# Rprop uses only the sign of the slope, and has a step size per hyperparameter (Riedmiller and Braun, ICNN 1993, 586).
+# Rprop (Riedmiller and Braun, ICNN 1993, 586): first step, limits of steps, factors if the slope keeps or changes sign.
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
 # Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 _TAIL = 4.0

@@ -26,7 +26,7 @@ def named(factor: str) -> str:
 
 
 def to_do(factor: str, level: Setting) -> str:
-    """Return the change that a level requires in the application, or "" if it requires none.
+    """Return the change in the application that a value of a factor requires, or "" if it requires none.
 
     >>> to_do("writers", 1)
     'of each node 1 rank writes; the others pass their data to it'

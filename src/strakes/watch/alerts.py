@@ -17,7 +17,7 @@ from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# Maximum number of queued alarms. If each command takes 10 s, a full queue takes 10,000 seconds.
+# Maximum number of queued alarms. If the command takes 10 s per alarm, a full queue takes 10,000 s.
 _MOST_WAITING = 1000
 
 
@@ -36,7 +36,7 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
 
 
 class AlertSender:
-    """Queue of alarms. A thread runs the command ``words`` for each alarm, so the watch need not wait."""
+    """Queue of alarms. A thread runs the command ``words`` for each alarm, so that the watch does not wait for it."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
         self._words = tuple(words)

@@ -11,11 +11,11 @@ from statistics import median
 
 from strakes.watch.reading import CounterReading
 
-# Even with equal clocks, a server and its client record the same outage up to 25 s apart.
+# Minimum clock offset to detect. Even with equal clocks, a server and its client record an outage up to 25 s apart.
 _LEAST_S = 30.0
 _MOST_S = 600.0  # Maximum clock offset to detect. With a larger limit, different outages would look like one.
 _PING_S = 25.0
-_MOST_OUTAGES = 32  # Maximum number of compared outages per target. Run time grows with the square of it.
+_MOST_OUTAGES = 32  # Maximum number of compared outages per target. Run time grows with its square.
 
 
 @dataclass
@@ -31,7 +31,7 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # Without a reconnection or an eviction, the wait ended because the server restarted.
+            # Use only waits that ended with a restart of the server, because the server records these as well.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
                 if not wait.or_earlier:
                     self.lost[wait.target].add(wait.began_unix_s)
@@ -43,7 +43,7 @@ class _Source:
 
 
 def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
-    """Return source -> seconds by which its clock is ahead of most other clocks, if at least 30 s."""
+    """Return source -> seconds by which its clock is ahead of most others. Omit sources with offsets below 30 s."""
     sources: dict[str, _Source] = {}
     for reading in readings:
         sources.setdefault(reading.source, _Source(reading.time_s)).add(reading)
@@ -52,7 +52,7 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
     last_s = {target: at_s for at_s, target, _ in sorted(listed, key=lambda each: each[0])}
     for at_s, target, server in listed:
         if at_s < last_s[target]:
-            # The target has moved to another server.
+            # Another server has listed the target later, so this server lost it.
             server.lost[target].add(at_s + _PING_S)
     links = {}
     for pair in product(servers, (name for name in sources if name not in servers)):
@@ -93,7 +93,7 @@ def _of_most(sources: Mapping[str, _Source], links: Mapping[tuple[str, str], tup
                 known[client] = known[server] - ahead_s
     precise = {name for pair, (_, is_precise) in links.items() if is_precise for name in pair}
     if all(abs(began_s[one] - began_s[other] - ahead_s) < _LEAST_S for (one, other), (ahead_s, _) in links.items()):
-        # All recordings began at the same moment, so differences of their first times are clock offsets.
+        # All recordings began at the same moment, so use the differences of their first times as clock offsets.
         known |= {name: at_s - began_s[reference] for name, at_s in began_s.items() if name not in precise}
     ordered = sorted(known.values())
     right_s = known[max(known, key=lambda name: (name in precise, len(_near(ordered, known[name]))))]

@@ -14,11 +14,11 @@ from strakes.base.units import format_bytes
 from strakes.watch.reading import LONGEST_S, WINDOW_S
 from strakes.watch.values import WatchEvent
 
-_MOST_JOBS, _MOST_CHARACTERS = 256, 1000  # Maximum numbers of jobs, and of characters in the name of a job, in memory.
+_MOST_JOBS, _MOST_CHARACTERS = 256, 1000  # Maximum number of jobs in memory, and of characters in a job's name.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Scrapes grow in proportion.
 _SHARE = 0.5
-# A load ends below 25 % of its reported rate. A window counts as full from 75 % of the highest rate on.
+# A heavy load ends below 25 % of its reported rate, a median over windows with at least 75 % of its highest rate.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _WINDOWS = 2  # A heavy load or its end is reported after this number of windows (15 seconds each).
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
@@ -40,7 +40,7 @@ class HeavyJobs:
         self._unusual = 0
         self._usual: deque[float] = deque(maxlen=_KEPT)
         self._seconds = self._total = 0.0
-        # Job -> sum of its load, in which old load decays exponentially.
+        # Job -> exponentially decaying sum of its load.
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, WatchEvent] = {}
@@ -66,7 +66,7 @@ class HeavyJobs:
                 earlier = before[target]
                 for job, count in counts[target].items():
                     known = earlier.get(job, 0.0)
-                    # A counter that decreased was reset to 0.
+                    # A counter that decreased was reset to 0, so all of its value is new.
                     if more := count - known if count >= known else count:
                         name = job[:_MOST_CHARACTERS]
                         self._grown[name] = self._grown.get(name, 0.0) + more
@@ -102,7 +102,7 @@ class HeavyJobs:
         weight, long_s = self._apart.get(job, (0.0, 0.0))
         unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-        # A short history contains little but the present load, so its total is no reference for the job's rate.
+        # A short history consists mostly of the present load, so do not scale the job's rate with the total load.
         if len(self._usual) < _KNOWN_FROM:
             return own
         return own * max(1.0, others / max(usual - own, own, 1e-9))

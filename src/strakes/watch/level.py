@@ -12,7 +12,7 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# A value enters the estimated seasonality after this number of newer values. The delay grows in proportion.
+# A value enters the seasonality only after this number of newer values, so that a level shift is detected first.
 _LEARNED_AFTER = 8
 _SMALLEST_CHANGE = 0.05  # Changes below 5% are not reported.
 
@@ -79,7 +79,7 @@ class LevelDetector:
         return self._times[max(0, index - self._count + len(self._times))]
 
     def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
-        """Update the seasonality. Series with values over an hour apart have none (docs/watch.md)."""
+        """Update the seasonality. Series with values over an hour apart get no seasonality (docs/watch.md)."""
         self._waiting.append((time_s, figure))
         if self._rhythm is not None:
             if len(self._waiting) > _LEARNED_AFTER and self._changes.early is None:
@@ -95,11 +95,11 @@ class LevelDetector:
     def _event(self, change: Change, told_s: float) -> WatchEvent | None:
         """Return the event of a change, or None if the change is below 5 %.
 
-        The event's size is after / before, or after - before if the level before the change is below the noise.
+        Its size is the ratio of the new level to the old level, or the difference if the old level is below the noise.
         """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
-            # The seasonality is subtracted, so levels can be negative even if no value is.
+            # Subtracting the seasonality can make a level negative even if no value is negative, so limit it to 0.
             before, after = max(before, 0.0), max(after, 0.0)
             low, high = min(max(low, -before), after - before), max(high, after - before)
         sizes = [after - before, low, high]
@@ -134,7 +134,7 @@ def _is_back(known: Change, change: Change) -> bool:
 
 
 def _change(size: float, *, relative: bool) -> str:
-    """Format a change with its sign. With ``relative``, ``size`` is after / before, and the text is in percent.
+    """Format a change with its sign. With ``relative``, ``size`` is the ratio new / old, and the text is in percent.
 
     >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-40.0, relative=False)
     ('-40%', '0%', '-40')
@@ -165,13 +165,13 @@ class Rhythm:
         self._spread = 0.0
 
     def expected(self, time_s: float) -> float:
-        """Return the expected deviation from the level at this time."""
+        """Return the expected deviation from the level at ``time_s``."""
         hour = math.floor(time_s / HOUR_S)
         # The mean seasonality must be 0. Otherwise it would absorb part of the level.
         return sum(self._shrunk(cycle, hour % hours) - self._offsets[cycle] for cycle, hours in enumerate(_CYCLES_H))
 
     def learn(self, time_s: float, deviation: float) -> None:
-        """Update the means with a deviation from the level at this time."""
+        """Update the means with a deviation from the level at ``time_s``."""
         hour = math.floor(time_s / HOUR_S)
         self._spread += (abs(deviation) - self._spread) * 0.02 if self._spread else abs(deviation)
         far = _CLIP * max(self._spread, 1e-12)

@@ -153,7 +153,7 @@ class LiveWatch:
         events, self._first = [*self._first, *self._broken(since, now_s)], []
         for source in self._sources:
             due_s = self._due_s[source.name]
-            # If a reading is due only in the far future, the clock was set back.
+            # A reading that is due only in the far future shows that the clock was set back, so read now.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
                 soon_s = _SOON_S if source.name in self._unread else math.inf

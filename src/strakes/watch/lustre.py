@@ -29,7 +29,7 @@ _JOB = re.compile(r'^- job_id:\s+("?)(.+?)\1\s*$')
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
 _TIMED = ("usecs", "usec")
-# Requests that do not show that users are served: requests between servers, and requests of idle clients.
+# Requests that are no evidence of service to users: requests between servers, and requests of idle clients.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
 _SERVER_NAMESPACES = ("ldlm.namespaces.mdt-", "ldlm.namespaces.filter-")
 _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that continues the previous line's value.
@@ -66,7 +66,7 @@ def _names_parameter(line: str) -> bool:
 
 
 def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
-    """Convert Lustre parameters and counters of disks. ``disks``: disk -> counters in its line of /proc/diskstats."""
+    """Return a reading of parameters and disk counters. ``disks``: disk -> counters in its line of /proc/diskstats."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
     served: dict[str, float] = {}
@@ -122,13 +122,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
             for what, suffix in (("kbytes", ""), ("files", " (files)"))
             for name, free in _ratios(params, f".{what}free", f".{what}total").items()
         },
-        # Use only the lock limits of servers, because clients cannot exhaust theirs.
+        # Use only the lock limits of servers, because clients cannot exhaust their own limits.
         locks={
             name.removeprefix("ldlm.namespaces."): share
             for name, share in _ratios(params, ".pool.granted", ".pool.limit").items()
             if name.startswith(_SERVER_NAMESPACES)
         },
-        # Truncated output does not list all serving targets.
+        # Truncated output may lack serving targets, so report that they are unknown.
         serving=None if params.cut_off else serving,
         served=served,
         recovering=frozenset(recovering),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
 _AGAIN_S = 5.0
 _MOST_CONNECTIONS = 16  # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
-_MOST_REQUEST_BYTES = 8192  # A request of Prometheus has about 300 bytes.
+_MOST_REQUEST_BYTES = 8192  # Maximum size of a request. Prometheus sends about 300 bytes.
 
 
 # Key of Metrics.now -> name, labels and help text of a metric family. Prometheus reserves the labels "quantile" and
@@ -73,7 +73,7 @@ class Metrics:
             values: Mapping[str | tuple[str, ...], float] = now.get(key, {})
             room = min(_MOST_OF_A_FAMILY, MOST_SERIES - 1 - served)
             for labelled, value in islice(values.items(), room):
-                # Names of jobs and targets may contain control characters and invalid UTF-8.
+                # Escape names of jobs and targets, because they may contain control characters and invalid UTF-8.
                 parts = (labelled,) if isinstance(labelled, str) else labelled
                 family.add_metric([escaped(part).replace("\r", "\\r") for part in parts], float(value))
             served += min(len(values), room)
@@ -120,10 +120,10 @@ class _Handler(WSGIRequestHandler):
     timeout = 5.0  # close a connection after this number of seconds without data
 
     def handle(self) -> None:
-        """Handle a request. Ignore the rest of a long one, because http.server reads up to 6 MiB of headers."""
+        """Handle a request. Read at most 8 KiB of it, because http.server would read up to 6 MiB of headers."""
         request = b""
         while len(request) < _MOST_REQUEST_BYTES and not re.search(rb"\n\r?\n", request):
-            # An empty piece means that the client has closed the connection.
+            # recv() returns no bytes if the client has closed the connection. An empty line then ends the request.
             request += self.connection.recv(_MOST_REQUEST_BYTES - len(request)) or b"\n\n"
         self.rfile = io.BytesIO(request)
         super().handle()

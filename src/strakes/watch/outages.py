@@ -17,7 +17,7 @@ from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
 
 _GROUP_S = 20.0
-# All sources report the end of an outage within this time, because a client pings its targets every 25 s.
+# Seconds within which all sources report the end of an outage: clients ping their targets every 25 s.
 _SETTLE_S = 30.0
 _PING_S = 25.0
 _SAME_ONSET_S = 60.0
@@ -57,7 +57,7 @@ class _Outage:
     restarted: bool = False
     # True if the outage may have begun before the recording, so that ``up_s`` is uncertain.
     earlier: bool = False
-    # Minimum difference between the clocks of two sources, in seconds.
+    # Lower bound of the clock difference between two sources, in seconds.
     apart_s: float = 0.0
     new_server: str = ""
     event: WatchEvent | None = None
@@ -160,7 +160,7 @@ class Outages:
             if outage:
                 self._listed(outage, reading, start_s)
             seen_s = outage.up_s if outage and recovers else now_s
-            # A long interval between two readings may hide an outage, so the target does not count as busy.
+            # Requests after a long interval do not show that the target was up: the interval may hide an outage.
             busy = requests > known.requests and now_s - known.seen_s <= _GROUP_S and not (recovers or restarted)
             busy_since_s = known.busy_since_s if busy else now_s
             self._served[target] = _Served(reading.source, seen_s, start_s, recovered_s, requests, busy_since_s)
@@ -186,7 +186,7 @@ class Outages:
                 if outage.waits and not outage.misses:
                     outage.apart_s = max(outage.apart_s, known.seen_s - outage.down_s)
                 outage.misses += 1
-                # A single reading without the target may be incomplete.
+                # A single reading without the target may be incomplete, so require two.
                 outage.sure |= outage.misses > 1
                 outage.missing, outage.mounted_s = True, None
                 outage.unserved(reading.time_s)
@@ -200,7 +200,7 @@ class Outages:
         outage = outage and self._ongoing(target, began_s, outage.waits.get(reading.source, math.inf))
         if outage is None:
             known = self._served.get(target)
-            # The outage began before the client's wait. A client notices an outage only at its next request or ping.
+            # The outage may have begun earlier, because a client notices an outage only at its next request or ping.
             up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
             if known and wait.or_earlier:
                 up_s = known.seen_s
@@ -256,7 +256,7 @@ class Outages:
         new = [outage for outage in unfinished if outage.event is None and outage.sure]
         told = [outage for outage in unfinished if outage.event is not None]
         for outage in (outage for outage in new if outage.is_directory or not outage.misses):
-            # A hanging directory and an outage of its target are one event.
+            # Report a hanging directory and an outage of its target as one event.
             if known := [each for each in told if outage.is_directory or outage.fails_with(each)]:
                 outage.event, outage.down_s = known[0].event, min(outage.down_s, known[0].down_s)
                 told.append(outage)
@@ -273,7 +273,7 @@ class Outages:
         if not any(outage.lasts for outage in group) and not all(outage.is_settled(now_s) for outage in group):
             return []
         shown = _shown(group)
-        # A source notices an outage at its next ping.
+        # On average, an outage begins half a ping interval after the target was last in service.
         began_s = min(outage.up_s + min(outage.down_s - outage.up_s, _PING_S) / 2 for outage in group)
         least_s = max(now_s - outage.down_s for outage in shown)
         listed = names([outage.target for outage in shown])
@@ -362,7 +362,7 @@ def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[f
             up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s
-        # A lower bound above the upper bound shows that the clocks differ by more than estimated.
+        # If the lower bound is above the upper bound, the clocks differ by more than estimated, so exchange the bounds.
         least_s, most_s = max(0.0, min(least_s, most_s)), max(0.0, least_s, most_s)
         low_s, high_s = min(low_s, least_s), max(high_s, math.inf if outage.earlier else most_s)
     return low_s, high_s
@@ -376,7 +376,7 @@ def _in_words(low_s: float, high_s: float) -> str:
 
 
 def names(targets: Sequence[str]) -> str:
-    """Return up to 12 target names as text. If there are more, the text ends with their number.
+    """Return up to 12 target names as text. If there are more, the text ends with "and N more".
 
     >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
     ('a, b', 't10, t11 and 3 more')

@@ -33,7 +33,7 @@ OPERATIONS = {"file-cycle": "create", "file-read": "read", "write-fsync": "write
 _AGAIN_S = 60.0
 _MOUNTED_EACH_S = 10.0
 _HANGS_S = 15.0
-_SLOW_S = 5.0  # The probe pauses if its operations take longer than 5 s. It must not add load to a slow system.
+_SLOW_S = 5.0  # If operations take over 5 s, the probe pauses, so that it adds no load to a slow system.
 _DRAINED_S = 2.0
 _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
 # Errors of the file system, not of the probe: any user who creates a file would get them.
@@ -49,7 +49,7 @@ class MountCheck:
         self._mount_point = find_mount(read_mounts(), self._directory).mount_point
 
     def why_not(self) -> str:
-        """Return an error text if the file system is unmounted, else "". An autofs counts as mounted."""
+        """Return an error text if the file system is unmounted, else "". A mount point of autofs counts as mounted."""
         mount = find_mount(read_mounts(), self._directory)
         if len(mount.mount_point) >= len(self._mount_point):
             self._mount_point = mount.mount_point
@@ -67,11 +67,11 @@ class CreateTest:
 
     @property
     def hangs(self) -> bool:
-        """Return whether the child still waits for the file system."""
+        """Return whether the child process still waits for the file system."""
         return self._child is not None and self._child.poll() is None
 
     def forget(self) -> None:
-        """Kill the child after an unmount. A file that the child created is not removed."""
+        """Kill the child process after an unmount. A file that it has created is not removed."""
         if self._child is not None:
             self._child.kill()
         self._child = None
@@ -142,7 +142,7 @@ class DirectoryProbe:
 
     def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
         for operation in operations:
-            # Measure from the start of the operation, because it may have been queued behind a slow one.
+            # Measure from the start of an operation, not from its due time: it may have waited for a slow operation.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             self._control = self._control.after((operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
@@ -150,7 +150,7 @@ class DirectoryProbe:
             return []
         self._control = Control()
         if operations and not self._slow:
-            # Fast operations of all kinds show that the file system has recovered.
+            # If operations of all kinds are fast again, the file system has recovered, so do not pause.
             return []
         self.stop()
         self._again_s = now_s + _AGAIN_S
@@ -181,7 +181,7 @@ class DirectoryProbe:
         return waits | ({"file-cycle": math.inf} if self._refused else {})
 
     def skip(self, now_s: float, *, clock_set_back: bool) -> None:
-        """Ignore operations that were due while this process was suspended or before the clock was set."""
+        """Ignore operations that were due while this process was suspended or before a step of the clock."""
         self._stopped_s = -math.inf if clock_set_back else now_s
         self._next_s.clear()
 

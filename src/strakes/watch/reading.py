@@ -66,11 +66,11 @@ class Work:
 class CounterReading:
     """Counters of a source at ``time_s``. Counters are cumulative since their last reset.
 
-    ``work``: peer group -> member -> work. ``jobs``: target -> job -> requests. ``job_bytes``: target -> job -> bytes.
-    ``full``, ``locks``: name -> used share of the capacity. ``serving``: target in service -> last reset of its
-    counters (0: unknown), or None if the source lists no targets. ``served``: target -> requests of clients.
-    ``recovered``: target -> end of its last recovery. ``connected``: target -> begin of the client's connection (0:
-    disconnected). ``figures``: metric -> value. ``devices``: disk -> target. ``missing``: errors of this reading.
+    ``work``: peer group -> disk or target -> Work. ``jobs``, ``job_bytes``: target -> job -> requests, or bytes.
+    ``full``, ``locks``: name -> used share of the capacity. ``serving``: target in service -> time of the last reset
+    of its counters (0: unknown), or None if the source lists no targets. ``served``: target -> requests of clients.
+    ``recovered``: target -> end of its last recovery. ``connected``: target -> begin of the connection (0: none).
+    ``figures``: metric -> value. ``devices``: disk -> target. ``missing``: errors of this reading.
     """
 
     source: str

@@ -28,7 +28,7 @@ _MOST_READING_BYTES = 256 << 20
 # Maximum number of readings that are older than the previous reading. Each boundary between joined files can cause one.
 # Half the number would refuse a year of hourly files with 8,759 boundaries.
 _MOST_LATE = 10_000
-# Memory for a line of text in addition to its characters.
+# Memory in bytes for a line of text, in addition to its characters.
 _LINE_BYTES = 64
 # Maximum memory for the texts of events: 20,000 events of usual length. An event takes some more without its texts.
 _MOST_EVENTS_BYTES, _EVENT_BYTES = 32 << 20, 600

@@ -175,7 +175,7 @@ def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[st
                     why = f"the file has more than {MOST_ROWS} rows"
                     raise BadInputError("the file is too large", where=str(path), why=why)
                 row, size = cells, 0
-                if len(cells) == width + 1:  # rows end in a separator, or begin with an index that has no header
+                if len(cells) == width + 1:  # an empty cell at the end, or an index column without header
                     row = cells[:-1] if not cells[-1] else cells[1:]
                 yield number, row if len(row) == width else None
         except (csv.Error, ValueError) as error:

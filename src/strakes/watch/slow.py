@@ -1,9 +1,9 @@
 """Find slow targets by their service time per request.
 
-A target is slow if it takes several times its usual time, and its peers' time, in several consecutive windows. Peers
-are compared for the same mixture of request types. The expected time of a larger request is longer in proportion to its
-size. If the variance of service times is known, one standard error is subtracted. After n sequences of windows without
-a slow target, the confidence of the first report is n / (n + 1).
+A target is slow if its service time is several times its usual one, and that of its peers, in consecutive windows.
+Peers are compared for the same mixture of request types. For larger requests, a proportionally longer time is
+expected. One standard error is subtracted from the service time, if its variance is known. The first report after
+n normal windows has the confidence n / (n + 1).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow if it takes this many times its usual service time and that of its peers. Half this ratio gives the
-# same answers in tests/watch. A ratio of 6 misses two targets that take six times as long as their peers.
+# A target is slow if its service time is this many times its usual one and that of its peers. Half this ratio gives the
+# same results in tests/watch. A ratio of 6 misses two targets that take six times as long as their peers.
 TIMES = 3.0
-# Minimum service time of a slow target. Caches and interrupts change shorter times by more than a factor of three.
+# Minimum service time of a slow target in seconds. Caches and interrupts may more than triple shorter times.
 _LEAST_S = 0.001
 _WINDOWS, _WITHOUT_PAST = 3, 6
 # Minimum number of requests in a window. A mean of 4 values has a standard error of half the standard deviation.
 _FEWEST_REQUESTS = 4.0
 # Maximum number of stored windows, and minimum number of windows for a usual service time. Memory grows in proportion.
 _KEPT, _USUAL_FROM = 240, 4
-# Largest gap between two slow windows of one event. A slow target may complete no request in some windows.
+# Maximum seconds between two slow windows of one event. A slow target may complete no request in some windows.
 _APART_S = 4 * WINDOW_S
 
 

@@ -23,8 +23,8 @@ from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
-# Read the waiting times of clients only in every fourth reading if counters already show the server of each target.
-# Twice as many readings would double the processor time.
+# If counters show which server serves each target, only every fourth reading includes the outages. With every
+# second reading, the processor time would double.
 _WAITS_EACH = 4
 _FULL_EACH_S = 120.0
 # Readings may use 0.7 % of a processor, averaged over 4 readings. If they use more, their interval grows from 30 s up
@@ -37,7 +37,7 @@ def _spent_s() -> float:
 
 
 def _why(error: StrakesError) -> str:
-    # Omit the name of the unanswered call, so that repeated errors have the same text.
+    # Omit the name of the call that got no answer, so that repeated errors have the same text.
     return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 

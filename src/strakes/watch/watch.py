@@ -22,8 +22,8 @@ _GAP_S = 300.0
 # A saturation begins and ends at these used shares of a capacity. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
-# Maximum memory for the names of a source's targets, and memory for a name in addition to its characters. The names of
-# 1,000 Lustre targets need half of it.
+# Maximum bytes of memory for the names of a source's targets, and bytes for a name in addition to its characters. The
+# names of 1,000 Lustre targets need half of the maximum.
 _MOST_NAMES_BYTES, _NAME_BYTES = 1_000_000, 50
 
 
@@ -44,11 +44,11 @@ class Watch:
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
         self._reported_as: dict[tuple[str, str], str] = {}
-        # Source -> names of its targets and disks, or None if they do not end.
+        # Source -> names of its targets and disks, or None after it has reported too many.
         self._names: dict[str, set[str] | None] = {}
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
-        """Add a reading. Return the events that it reveals, in order of their begin."""
+        """Add a reading. Return the resulting events, sorted by their begin."""
         events = self._gap(reading)
         if self._names.setdefault(reading.source, set()) is None:
             return events
@@ -82,7 +82,7 @@ class Watch:
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
-        """Subtract ``seconds`` from the next gap between readings, because the caller reports them."""
+        """Exclude a suspension or clock step of ``seconds`` from the next gap, because the caller has reported it."""
         self._last_s = {source: last_s + seconds for source, last_s in self._last_s.items()}
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
@@ -112,7 +112,7 @@ class Watch:
                 events += self._slow[group].add(reading.time_s, work)
         targets = reading.work.get(DATA_TARGETS, {})
         disks = reading.work.get(DISKS, {})
-        # Disk names such as sda are not unique across servers.
+        # Disk names such as sda are not unique across servers, so add the name of the source.
         keys = {f"{reading.source} {disk}": disk for disk in disks if reading.devices.get(disk) in targets}
         if keys:
             self._target_of |= {key: reading.devices[disk] for key, disk in keys.items()}

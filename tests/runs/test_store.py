@@ -236,7 +236,7 @@ def test_a_run_is_written_only_into_its_own_directory(
     assert Run(own).visits == [Visit(0, cell="a")] and Run(own).findings and Run(own).cells
     monkeypatch.setattr(Store, "_newest_unfinished", lambda *_: Run(writer.path))
     for act in (lambda: store.resume("f"), lambda: writer.run.write("findings.json", {})):
-        with pytest.raises(BadInputError, match="another run has its name now"):
+        with pytest.raises(BadInputError, match="another run has taken the name of this run"):
             act()
     assert files(writer.path) == before
 

@@ -43,8 +43,8 @@ _CEPH_CONF = "/etc/ceph/ceph.conf"
 def secure_environment() -> None:
     """Change environment variables that could make programs read or run files of other users.
 
-    Relative directories are removed from PATH. If others can replace files in HOME or TMPDIR, another directory is set.
-    If they can do so in a cache or settings directory, its variable is removed. CEPH_CONF is set, because Ceph's tools
+    Relative directories are removed from PATH. If other users can replace files in HOME or TMPDIR, another directory is
+    set. The variables of unsafe cache or settings directories are removed. CEPH_CONF is set, because Ceph's tools
     otherwise search the current directory. UTC replaces a time zone (TZ) with an offset of a day or more.
     """
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:

@@ -61,7 +61,7 @@ def orderly_signals() -> Iterator[None]:
         else:
             hook(found)
 
-    # A caller such as nohup ignores some signals. Keep ignoring these.
+    # A caller such as nohup ignores some signals. Keep ignoring these signals.
     before = {
         number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
     }

@@ -1,4 +1,4 @@
-"""``strakes study``: run one study with every level of its factors, or all studies of a publication."""
+"""``strakes study``: run one study with every value of its settings, or all studies of a publication."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ class DrillOutcome:
 
     ``lost``: number of acknowledged files that are missing or damaged. ``damaged``: number of acknowledged files with
     wrong contents. ``read``: whether the files could be read back. ``unanswered``: number of existing files whose
-    creation returned an error. ``repeated``: number of creations that were sent again after a lost reply. ``lacking``:
-    text on how the servers differ from their state before the fault.
+    creation was not acknowledged. ``repeated``: number of creations that were sent again after a lost reply.
+    ``lacking``: text on how the servers differ from their state before the fault.
     """
 
     line: Timeline

@@ -31,11 +31,11 @@ from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace, sweep
 
 _PATIENCE_S = 600.0
-_MOST_NAMED = 10  # Maximum number of clients named in an error message.
+_MOST_NAMED = 10  # Maximum number of clients in an error message. The message grows in proportion.
 _FILE_BYTES = 4096
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5
-# Maximum seconds to wait after an interrupt until the fault is undone: if clients work, and if clients hang. These are
+# Maximum seconds to wait after an interrupt until the fault is undone: if clients work, and if clients hang. Both are
 # short, because strakes.cli.apart kills this process 24 s after the interrupt and the engine needs most of this time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
 _SILENT_S, _REMIND_S = 10.0, 30.0

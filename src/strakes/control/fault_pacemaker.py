@@ -50,7 +50,7 @@ class View:
         yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
 
     def unlike(self, before: View) -> list[str]:
-        """Return the nodes and resources whose state has changed since ``before``.
+        """Return the nodes and resources whose state has changed. ``before``: the earlier state.
 
         A move of a resource to another node is not a change, because the cluster chooses the node.
         """

@@ -241,7 +241,7 @@ class KnobJournal:
         self.release()
 
     def release(self) -> None:
-        """Unlock and close the file. Changes that are not undone remain in it."""
+        """Unlock and close the file. Changes that are not undone remain in the file."""
         if not self._released:
             self._released = True
             self._file.close()

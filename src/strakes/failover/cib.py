@@ -25,7 +25,7 @@ from strakes.failover.pacemaker_resources import (
     Ties,
 )
 
-# Pacemaker's tools refuse the CIB of a newer release, so these numbers replace newer version numbers in it.
+# Pacemaker's tools refuse the CIB of a newer release, so these numbers replace newer version numbers.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 # Cluster properties of old releases, which Pacemaker's current schema forbids.
 _GONE = re.compile("cluster-infrastructure|expected-quorum-votes|(default|is-managed)-.*|[a-z]+_[a-z_]+")
@@ -292,7 +292,7 @@ class Cib:
 
     @property
     def watchdog_s(self) -> float:
-        """Return stonith-watchdog-timeout in seconds. 0: no watchdogs. -1: twice the watchdog time-out of sbd."""
+        """Return stonith-watchdog-timeout in seconds: 0 without watchdogs, -1 for twice sbd's watchdog time-out."""
         given = self.properties.get("stonith-watchdog-timeout", "0")
         return -1.0 if given.startswith("-") else seconds(given)
 

@@ -175,7 +175,7 @@ class CibBuilder:
         return self._statement("constraints", tag, identity or f"{tag.removeprefix('rsc_')}-{number + 1}", given)
 
     def colocation(self, identity: str, near: Member, far: Member, score: str = "INFINITY") -> None:
-        """Add a colocation that keeps the resource ``near`` on the node of the resource ``far``."""
+        """Add a colocation. ``near``: resource that must run on the node of the resource ``far``."""
         given = {"rsc": near[0], "with-rsc": far[0], "score": score, "rsc-role": near[1], "with-rsc-role": far[1]}
         self.constraint("rsc_colocation", identity, given)
 

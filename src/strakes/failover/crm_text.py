@@ -18,7 +18,7 @@ from strakes.failover.known_options import options_of
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule", "op_params", "op_meta")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
 _SHELL = re.compile(r"(?m)^[ \t]*(#!|sudo\s|crm\b|\S*[#$>]\s)")  # A line of a shell script or of a terminal session.
-_MOST_OTHERS = 5  # Maximum number of unknown statements to report. A file with ten of them is probably not for crm.
+_MOST_OTHERS = 5  # Maximum number of unknown statements to report. A file with twice as many is probably not for crm.
 _NODE_COMMANDS = ("online", "standby", "maintenance", "ready", "attribute", "fence", "clearstate", "delete")
 _MOST_LINE = 65536  # Maximum length of a statement in characters.
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)

@@ -16,7 +16,7 @@ from strakes.targets.command import CommandTimeout, run
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SIMILAR = 0.75  # Minimum similarity (0 to 1) of a misspelt name. 0.9 misses half of the names with two wrong letters.
+_SIMILAR = 0.75  # Minimum similarity (0 to 1) of a misspelt name. 0.9 would miss half of the names with two errors.
 DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
 _ASK_S = 5.0  # Time limit in seconds for crm_resource.
 # Pattern of an agent's name. It excludes paths, because crm_resource would run the program at a path.

@@ -63,7 +63,7 @@ class PolicyEngine:
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state after up to ``most`` transitions. ``words``: arguments of the first simulation."""
+        """Return the state after the transitions, at most ``most``. ``words``: arguments of the first simulation."""
         fenced: list[str] = []
         restarted: list[str] = []
         document = Xml.Element("none")
@@ -233,7 +233,7 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def started(setup: Setup, engine: PolicyEngine) -> Snapshot:
-    """Return the state of all resources with all nodes up. Omit those that are stopped only in the simulation."""
+    """Return the state with all nodes up. Omit resources that run in the CIB's status, but not in the simulation."""
     cib, steady = setup.pacemaker, engine.steady()
     roles = {one.id: "Promoted" if cib.promotable(one.clone) else "" for one in cib.primitives}
     idle = idle_resources(engine, steady, roles)
@@ -312,7 +312,7 @@ class FailureEngine:
         root = self._prepared(state.file, event, state.served)
         lost = [one for one in self._cib.primitives if one.standard == "stonith" and not fencing]
         devices = {name for one in lost for name in (one.id, one.clone, one.group)}
-        # Also remove groups and clones that become empty, because an empty one is invalid. Keep others.
+        # Also remove groups and clones without a service, because an empty group or clone is invalid.
         devices -= {"", *(name for one in self._cib.services for name in (one.clone, one.group))}
         for parent in list(root.iter()) if devices else ():
             for child in list(parent):

@@ -29,7 +29,7 @@ SBD = ("external/sbd", "fence_sbd")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
-# Types of file systems that only one node may mount at a time. If no type is given (""), it is probably one of these.
+# Types of file systems that only one node may mount at a time. Without a type (""), assume one of these types.
 _LOCAL = ("", "auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "ldiskfs", "lustre", "zfs", "jfs", "reiserfs", "f2fs")
 
 

@@ -138,7 +138,7 @@ _CLUSTER_UNIT = re.compile(r"systemd/system/(pacemaker|corosync|corosync-qdevice
 
 
 def settings_of_nodes(setup: Setup) -> Iterator[Given]:
-    """Yield the settings in all files of nodes, if the format of the file is known."""
+    """Yield the settings in all files of nodes with a known format."""
     for file, text in setup.texts.items():
         name = file.removeprefix("etc/")
         for pattern, (table, form) in read_table("options/formats").items():

@@ -15,7 +15,7 @@ from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
 _MODULES = ("lnet", "lustre", "zfs", "drbd", "ko2iblnd", "ksocklnd", "softdog", "bonding", "spl", "nfsd", "lockd")
-# Required parameters: without them, every release of an agent fails.
+# Parameters without which all versions of an agent fail.
 _INDISPENSABLE = ("ip", "device", "directory", "drbd_resource", "target", "mountpoint", "pool", "iqn")
 _Pairs = Iterable[tuple[str, str]]
 

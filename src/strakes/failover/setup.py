@@ -69,10 +69,10 @@ class Behaviour:
 
 
 LIVE = "the running cluster"  # Name of the running cluster in messages.
-_MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD resources need half of it.
+_MOST_BYTES = 4 << 20  # Maximum total size of all files in bytes. 1,000 DRBD resources need half of this size.
 # Prefixes of paths. A directory without any file at such a path holds no cluster configuration.
 _SOURCES = ("pacemaker/", COROSYNC, "etc/drbd", "etc/ha.d/haresources", "etc/booth/", *SBD_FILES)
-# Further files to recognise by their content. The last one is in reports of the tool sos.
+# Further files to recognise by their content. The last path is in reports of the tool sos.
 _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var/lib/pacemaker/cib/cib.xml")
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
 # Maximum numbers of files and of nodes. Each node takes about 100 bytes for each file that all nodes have in common.

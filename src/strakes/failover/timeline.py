@@ -19,12 +19,12 @@ _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
 _LEAST_S = 0.5  # Minimum duration of an outage in seconds.
 _CHANCE = 0.01  # Significance level: 1 % false positives among unaffected clients.
 _REACHES = (3, 5, 10, 20)  # The tail of the distribution is estimated from the 3, 5, 10 and 20 longest waits.
-# Three other waits are too few to estimate a tail. Then a wait is an outage if it is 20 times the longest other wait.
+# Three other waits are too few to estimate a tail. Then a wait is an outage at 20 times the longest other wait.
 _FEW, _FAR_OF_FEW = 3, 20.0
 _LEAST = 3  # Minimum number of other waits for a verdict. The longest of 4 is at the fault by chance in 25 % of cases.
-# A wait that begins within 3 s of the fault is an outage if it is 5 times as long as any other wait.
+# A wait that begins within 3 s of the fault is an outage at 5 times the longest other wait.
 _SOON_S, _FAR_SOON = 3.0, 5.0
-_LIKELY = 0.2  # A wait with a p-value above 20 % is no outage. Between 1 % and 20 %, it is undecided.
+_LIKELY = 0.2  # A wait with a p-value above 20 % is no outage. Between 1 % and 20 %, the wait is undecided.
 # Errors that a working file system may return.
 _ANSWERS = frozenset(
     {"EACCES", "EDQUOT", "EEXIST", "EFBIG", "EISDIR", "EMLINK", "ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR"}
@@ -196,7 +196,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     episode = [wait for wait in far if wait.ended_s - wait.asking_s <= near_s[0] and wait.ended_s >= near_s[1]]
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Such waits recur. Count one as an outage only if two intervals between them were recorded before the fault.
+        # Similar waits recur. The longest wait is no outage if the log before the fault is shorter than two intervals.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:

@@ -88,7 +88,7 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     if not accepted and (not said.strip() or _NOT_HERE.search(said)):
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     text = without_secrets(said.strip()) if done.status else ""
-    # A statement that resembles no known one may belong to another release, so do not report a mistake.
+    # A statement unlike all known statements may belong to another release, so do not report a mistake.
     unknown = re.search(r"Parse error: (?!.*(?:IPADDR|ipv4)).*\s+but got '([a-z-]+)'", said)
     sections = ("drbd", *(f"{version} {one}" for version in ("drbd", "8.4", "9") for one in DRBD_SECTIONS))
     if unknown and not meant(unknown[1], options_of(*sections)):

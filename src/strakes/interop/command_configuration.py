@@ -17,7 +17,7 @@ _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 # Values that switch a feature off. strakes accepts them even for a key that it does not support.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
-# Mark of keys without effect in strakes. strakes reports other ignored keys, but not these.
+# Mark of keys that strakes ignores without a message.
 QUIET = "changes nothing here"
 
 

@@ -24,7 +24,7 @@ _LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
 _MOST_SCRIPT_BYTES = 1 << 20
 # IOR's option -M may occupy this percentage of the available memory. The engine refuses more than 80 %.
 _OCCUPIED_PERCENT = 75
-_MOST_SHOWN = 3  # Maximum number of tests that an error message lists. Doubling it doubles the message.
+_MOST_SHOWN = 3  # Maximum number of tests that an error message lists. The message grows in proportion.
 
 
 def translate(

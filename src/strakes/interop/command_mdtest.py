@@ -10,7 +10,7 @@ from strakes.base.units import counted
 from strakes.interop import command_options as options
 
 OPTIONS = options.options_of("mdtest")
-# Maximum number of directories in a tree. The time to make and remove a tree is proportional to it.
+# Maximum number of directories in a tree. The time to make and remove a tree grows in proportion.
 _MOST_DIRECTORIES = 65536
 
 

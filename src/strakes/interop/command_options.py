@@ -21,7 +21,7 @@ from strakes.model.plan import Phase, Plan, plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]
-# Minimum similarity of a name to the suggested one. ior-rnd and ior-hard are different phases, but 80 % similar.
+# Minimum similarity of a name to the suggested name. ior-rnd and ior-hard are different phases, but 80 % similar.
 NEAR = 0.85
 DIRECTIVE = "directive."  # Prefix of IOR's script directives in the table of options.
 _ORDER = (

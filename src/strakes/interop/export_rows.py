@@ -101,7 +101,7 @@ def _of_sample(sample: Sample) -> dict[str, object]:
     slowest_s = max(sample.column("slowest_s"), default=math.inf)
     return {
         **{key: getattr(sample, key) if sample.is_measured else None for key in _OF_PHASE},
-        # Limit each percentile to the slowest call, because it is the midpoint of a histogram bucket.
+        # A percentile is the midpoint of a histogram bucket, which may exceed the slowest call. Then use the slowest.
         **{f"{name}_s": min(latencies.percentiles[name], slowest_s) if latencies else None for name in SHARES},
         "slowest_s": slowest_s if math.isfinite(slowest_s) else None,
         "held_back": held_share(sample),

@@ -38,7 +38,7 @@ _MOST_LINES = 2_000_000  # Maximum number of lines in a file. Each takes some 10
 _MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JSON take 5 s.
 # Maximum number of results in a file. Each becomes a run in the store: 1,000 take about a minute (measured).
 _MOST_RESULTS = 1000
-_MOST_SHOWN = 10  # Maximum number of unreadable results that a message lists. Doubling it doubles the message.
+_MOST_SHOWN = 10  # Maximum number of unreadable results that a message lists. The message grows in proportion.
 
 
 # Formats of tables: name, pattern and reader. A table begins where its pattern matches, and ends before ordinary text.

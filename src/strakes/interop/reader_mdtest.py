@@ -62,7 +62,7 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
-    # The columns are Max, Min, Mean and Std Dev. Newer versions of mdtest have a second set of these, over iterations.
+    # The columns are Max, Min, Mean and Std Dev. Newer versions of mdtest repeat these columns over iterations.
     columns: list[str] = []
     for index, line in enumerate(table.lines):
         if _TIMES.match(line):

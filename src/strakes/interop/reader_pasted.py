@@ -22,9 +22,9 @@ _WRAPPED = re.compile(
     r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",
     re.MULTILINE,
 )
-# Maximum length of a prefix before each line, from a launcher, logger or mailer. Search time grows with this length.
+# Maximum length of a prefix before each line, from a launcher, logger or mailer. Search time grows in proportion.
 _LONGEST_PREFIX = 80
-_MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The reading time grows with this number.
+_MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The reading time grows in proportion.
 
 # Bytes at the beginning of a file to search for prefixes. The search time is proportional to this number.
 _BEGINNING = 1 << 20

@@ -77,7 +77,7 @@ def check(options: CephOptions) -> None:
     check_ids("--slow-mds", options.slow_mds, range(options.mds))
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # A monitor never replaces a server if mon_tick_interval exceeds beacon_grace - beacon_interval, so refuse this.
+    # A monitor never replaces a server if mon_tick_interval exceeds beacon_grace - beacon_interval.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         why = f"--beacon-grace must exceed --beacon-interval by {MONITOR_TICK_S:g} s (the monitors' tick) or more"
         remedy = f"Give, for example, --beacon-grace {options.beacon_interval + MONITOR_TICK_S:g}s."

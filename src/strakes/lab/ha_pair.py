@@ -43,7 +43,7 @@ class Alert:
 
 
 class Pair:
-    """The two servers of a lab "ha". ``facts``: commands and addresses. Raises MeasurementError if a command fails."""
+    """The two servers of a lab "ha". ``facts``: commands for the servers, and addresses."""
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -84,7 +84,7 @@ class Pair:
             time.sleep(self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
-        # A node that is switched on during its fencing would delay the fencing and the take-over.
+        # Do not switch on a node during its fencing, because this would delay the take-over.
         all_on = True
         for node in self.nodes:
             if self.has_power(node):

@@ -18,7 +18,7 @@ from strakes.lab.packages import table
 from strakes.lab.process import run
 
 LOGIN = "login"
-# Address prefix of the emulated hosts. Their network has no route to others.
+# Address prefix of the emulated hosts. Their network has no route to other networks.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
 
 

@@ -89,6 +89,6 @@ KINDS = {
 
 
 def load(kind: str) -> type[Lab[LabOptions]]:
-    """Return the class of a kind of lab."""
+    """Return the Python class that implements a kind of lab."""
     found = KINDS[kind]
     return cast("type[Lab[LabOptions]]", getattr(import_module(f"strakes.lab.{found.module}"), found.lab))

@@ -43,7 +43,7 @@ UNITS: Mapping[Metric, str] = {
 }
 # Unit of a metric -> 1: more is better, -1: less is better, 0: neither (the load of a machine).
 DIRECTIONS: Mapping[str, int] = {"B/s": 1, "op/s": 1, "s": -1, "%": 0, "B": 0}
-# The main metrics. Each phase has at most one of these.
+# The main metrics. Each phase has at most one main metric.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
 
 # Placeholder for the unknown plan of imported measurements.

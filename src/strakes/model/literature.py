@@ -14,11 +14,11 @@ from strakes.base.units import MIB
 from strakes.model.portrait import CellEstimate, Portrait
 from strakes.model.record import from_record
 
-# Published replication of metadata to another server (Zeng et al., 2021; publication S2). _SAID_MB_PER_S is from its
-# text, MEASURED_S (number of files -> seconds) from its table.
+# Published replication of metadata to another server (Zeng et al., 2021).
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
-_SAID_MB_PER_S = 60.0
+_SAID_MB_PER_S = 60.0  # Rate according to the text of the publication.
+# Number of files -> measured seconds, from the table of the publication.
 MEASURED_S: Mapping[int, float] = {10_000: 0.488, 100_000: 4.88, 1_000_000: 51.4, 10_000_000: 487.4}
 
 
@@ -57,7 +57,7 @@ SOURCES: Mapping[str, Source] = {
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A published value at the x position ``at`` of a figure. ``own``: values of a run at the same position."""
+    """A published value. ``at``: x position in the figure. ``own``: values of a run at the same position."""
 
     figure: str
     at: str

@@ -197,7 +197,7 @@ SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
 
 @dataclass(frozen=True)
 class FlowOperation:
-    """An operation on a small file. ``bytes`` 0: the whole file. ``unit_bytes``: bytes per call, 0: as in the phase."""
+    """An operation on a small file. ``bytes``: 0 for the whole file. ``unit_bytes``: 0 for the unit of the phase."""
 
     op: FlowCall
     bytes: int = 0

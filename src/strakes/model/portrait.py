@@ -68,9 +68,9 @@ class SkippedCell:
 class Finding:
     """A statement with its verdict.
 
-    ``verdict``: measured, holds or does-not (claims), forecast (extrapolated), inconclusive (too few measurements),
-    unknown (not measured). ``needs``: the missing measurement. ``evidence``: ids of measurements. ``tone``: whether the
-    interval shows a strength or a weakness. ``grade``: certainty, only for claims.
+    ``verdict``: "measured", "forecast" (extrapolated), "inconclusive" (too few measurements), "unknown" (not measured);
+    for a claim, "holds" or "does-not". ``needs``: the missing measurement. ``evidence``: ids of measurements. ``tone``:
+    whether ``interval`` shows a strength or a weakness. ``grade``: certainty of the verdict on a claim.
     """
 
     id: str

@@ -168,7 +168,7 @@ def krige(values: Array, covariance: Array) -> tuple[Array, float]:
 
 
 def walk(size: Array) -> Array:
-    """Return the covariance (n, n) of a random slope plus a random walk at n log sizes. Both have variance 1."""
+    """Return the covariance (n, n) at n logarithms of a random slope (variance 1) plus a walk (variance 1 per unit)."""
     return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
 
 

@@ -199,7 +199,7 @@ class Engine(ABC):
 
     @property
     def cancelled_unix_s(self) -> float:
-        """Return the Unix time at which the last plan was cancelled (infinity: not cancelled)."""
+        """Return the Unix time at which the last plan was cancelled, or infinity if it was not cancelled."""
         return self._talk.cancelled_unix_s
 
     def cancel(self) -> None:

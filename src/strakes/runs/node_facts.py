@@ -28,7 +28,7 @@ from strakes.targets.command import run
 
 # Maximum seconds for Python to start. All nodes may load it from a shared file system at the same time.
 _START_S = 60.0
-# Seconds that srun waits for the other nodes after the first one has ended.
+# Seconds that srun waits for the other nodes after the first node has ended.
 _LATE_S = 10
 _VERSION_S = 10.0
 # Maximum number of concurrent mpiexec commands. Each host gets its own command.

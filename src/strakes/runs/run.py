@@ -186,7 +186,7 @@ class Run:
             with pinned(self.path):
                 # Compare the ids, because the owner of the store can have moved another run to this path.
                 if Run(self.path).manifest["id"] != self.manifest["id"]:
-                    raise self.damaged("another run has its name now", "run.json")
+                    raise self.damaged("another run has taken the name of this run", "run.json")
                 if isinstance(content, str):
                     replace_text(self.path / name, content)
                 else:

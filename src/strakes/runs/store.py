@@ -100,7 +100,7 @@ class Store:
         with own_directory(path) as opened, ExitStack() as failed:
             writer = failed.enter_context(RunWriter(path, opened))
             if writer.run.manifest["options"].get("fingerprint") != fingerprint:
-                raise writer.run.damaged("another run has its name now", "run.json")
+                raise writer.run.damaged("another run has taken the name of this run", "run.json")
             writer.mark_running()
             failed.pop_all()
         return writer

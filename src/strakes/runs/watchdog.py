@@ -27,7 +27,7 @@ from strakes.targets.target import LostServer, Target
 _TICK_S = 1.0
 # An outage is reported after this time in seconds. A Lustre client detects a dead machine after 13 to 16 s.
 LOST_FOR_S = 13.0
-# Seconds until refused connections are reported. Clients notice these at once, but a dead machine after 13 to 16 s.
+# Seconds until refused connections are reported. Clients notice a refusal at once, a dead machine after 13 to 16 s.
 REFUSED_FOR_S = 28.0
 # Seconds from the report of an outage to the end of the command. Outages in recorded fail-overs took 21 to 38 s.
 GRACE_S = 16.0
@@ -35,7 +35,7 @@ GRACE_S = 16.0
 ENDING_S = 4.0
 # Maximum seconds for the main thread to end the command. Then the watchdog ends the process.
 _UNWIND_S = 2.0
-# Signal by which the parent process ends this process. All threads block it, and the watchdog polls for it.
+# Signal by which the parent process ends this process. All threads block it, and the watchdog polls for the signal.
 TOLD_TO_END = signal.SIGUSR2
 # Seconds until a query for unreachable servers counts as blocked. Then a child process tests the directory.
 _SLOW_S = 3.0

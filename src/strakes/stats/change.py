@@ -125,7 +125,7 @@ class Noise:
     def difference(self, before: Numbers, after: Numbers) -> tuple[float, float]:
         """Return the 90 % interval of the difference of two medians.
 
-        The variance of a median is pi / 2 times that of a mean (normal theory), and increases with autocorrelation.
+        The variance of a median is pi / 2 times a mean's variance (normal theory), and increases with autocorrelation.
         """
         from scipy.stats import t as student
 

@@ -29,7 +29,7 @@ FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 @dataclass(frozen=True)
 class Bound:
-    """One condition of a claim: the ratio a / b is from ``low`` (0: no bound) to ``high`` (infinity: no bound)."""
+    """One condition of a claim: the ratio a / b is from ``low`` to ``high``. Missing bounds are 0 and infinity."""
 
     a: Values
     b: Values

@@ -34,7 +34,7 @@ LIKELY_ERROR = 0.07
 # 0.5, the total error probability rises by up to a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
 FINAL_ERROR = 0.03  # Error probability of the final analysis. All analyses together have 5% (union bound).
-# A setting is good enough if the best one is at most 10% faster. Whole runs differ by 14% (docs/statistics.md).
+# A setting is good enough if the best setting is at most 10% faster. Whole runs differ by 14% (docs/statistics.md).
 GOOD_ENOUGH = 1.1
 # Upper bounds for the ratio of the rates of "alike" settings. An answer states the smallest bound that holds.
 ALIKE_WITHIN = (1.05, 1.1)
@@ -66,7 +66,7 @@ def times_to_decide(low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class Versus:
-    """Comparison of the chosen setting with another one, ``level``. ``ratio``: above 1 if the chosen one is better."""
+    """Comparison of the chosen setting with setting ``level``. ``ratio``: above 1 if the chosen setting is better."""
 
     level: int
     ratio: float
@@ -77,9 +77,9 @@ class Versus:
 
 @dataclass(frozen=True)
 class Answer:
-    """The graded answer to "which level (setting) is best?". ``chosen``: index of this level.
+    """The graded answer to "which setting is best?". ``chosen``: index of the recommended setting.
 
-    ``versus``: comparison with the worst level. ``within``: maximum ratio of the levels' rates if the grade is "alike".
+    ``versus``: comparison with the worst setting. ``within``: maximum ratio of the rates if the grade is "alike".
     """
 
     chosen: int
@@ -91,9 +91,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """The question "which level (setting) is best?". ``levels``: for each level, round -> measured value.
+    """The question "which setting is best?". ``levels``: for each setting, round -> measured value.
 
-    ``ordered``: levels are sorted by cost, and the answer is the cheapest level that is good enough. ``biased``: the
+    ``ordered``: settings are sorted by cost, and the answer is the cheapest that is good enough. ``biased``: the
     ratios have a systematic error, so the grade "alike" and ``ordered`` do not apply.
     """
 
@@ -103,7 +103,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Return the graded answer to each question, or None if no two levels were measured in enough common rounds.
+    """Return the graded answer to each question, or None if no two settings have enough common rounds.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
@@ -227,7 +227,7 @@ class _Question:
 # A cheaper setting is chosen if it is good enough with this probability. Simulated surveys then find 81% of the true
 # differences. They find 77% with a probability of 0.8, and 80% with 0.95 (bench/truth).
 ENOUGH_PROBABILITY = 0.9
-# Maximum probability that a setting other than the chosen one is over 10% faster, for "sure" and for "likely" answers.
+# Maximum probability that another setting is over 10% faster than the chosen setting: for "sure" and "likely" answers.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

@@ -207,7 +207,7 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return a function that estimates the ratio of ``b`` to ``a``. Each value is the median of one run."""
+    """Return a function that estimates the ratio of ``b`` to ``a``. ``a``, ``b``: a median for each run."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 

@@ -134,7 +134,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the regressors 1, N - 1 and N (N - 1), weighted by X / N and divided by their maxima; and the maxima."""
+    """Return the regressors 1, N - 1, N (N - 1), divided by their maxima and weighted by X(N) / N; and the maxima."""
     import numpy as np
 
     number = np.asarray(clients, dtype=float)

@@ -100,7 +100,7 @@ def ask_level(
 
 
 def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
-    """Convert an interval of the quantity ``of`` to the interval type of reports."""
+    """Convert an interval to the interval type of reports. ``of``: the quantity as text."""
     return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
 
 

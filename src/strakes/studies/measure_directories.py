@@ -44,7 +44,7 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     if others := [str(directory / entry) for entry in place.entries if entry not in placed]:
         calls.call("mkdir", *others)
     if place.kept and place.entries:
-        # CephFS moves an empty pinned directory back to its parent's metadata server. A file in it prevents this.
+        # CephFS moves an empty pinned directory back to its parent's metadata server. A file prevents the move.
         calls.call("create", *(str(directory / entry / _NEVER_EMPTY) for entry in place.entries))
     return given
 

@@ -78,7 +78,7 @@ class MetadataOps(Study):
             for each in operations
         ]
         if most:
-            # Create files again, because some file systems stay slow in a directory after many removals.
+            # Measure creation again: some file systems create files slowly in a directory after many removals.
             shorter = Stop("stonewall", round(context.phase_s, 3))
             phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:

@@ -349,7 +349,7 @@ class Neighbour:
 
 @contextmanager
 def neighbour_in(limit_s: float, workspace: Workspace, writer: RunWriter) -> Iterator[Neighbour]:
-    """Protect other users during the ``with`` block. The probe creates its files in ``workspace``."""
+    """Yield a controller of the load. ``workspace``: directory for the files of its probe."""
     with Probe(workspace.path) as probe:
         neighbour = Neighbour(limit_s, probe)
         try:

@@ -102,7 +102,7 @@ class Overview(Study):
             "io": "direct" if direct else "buffered",
             **({"stripe_count": layout.stripe_count or 0} if layout else {}),
         }
-        # Accept a single call per rank, because all trials move the same data and open the same number of files.
+        # One call per rank is enough: all trials move the same data and open as many files, so open() biases no ratio.
         if size > each or each % size:
             return self.skipped(context.too_little(size, ranks), **settings)
         if access == "strided":

@@ -21,7 +21,7 @@ class Forecast:
 
 
 def forecast(points: Sequence[tuple[float, float]], at: float, confidence: float) -> Forecast | None:
-    """Return the predicted value at size ``at`` from (size, value) points, or None with too few points.
+    """Return a forecast from (size, value) points, or None with too few points. ``at``: size to forecast.
 
     >>> found = forecast([(1, 3.0), (1, 3.1), (1, 3.2), (200, 5.1), (200, 5.0), (200, 4.9)], 2000, 0.9)
     >>> round(found.value, 1), found.low < 22 < found.high

@@ -21,9 +21,9 @@ from strakes.studies.compose import from_memory, from_own_cache, interval_of, ti
 from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.mountinfo import own_cache
 
-# If phases take this many seconds or more, writes may take twice as long, so that faster reads have enough data.
+# If phases take this number of seconds or more, writes take longer, so that faster reads have enough data.
 LASTING_S = 0.5
-_MAKING_TIMES = 2.0
+_MAKING_TIMES = 2.0  # Maximum duration of these writes as a multiple of the usual duration.
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
 _DAY_S = 86_400.0
 # Valid values of --data-per-rank in bytes: minimum, maximum (2^30 transfers of 1 KiB) and unit.
@@ -337,7 +337,7 @@ class Study(ABC):
         unit: str,
         needs: str,
     ) -> Finding:
-        """Return a finding with an interval of the quantity ``of``. Without ``interval``, it is inconclusive."""
+        """Return a finding, inconclusive if ``interval`` is None. ``of``: quantity of the interval, as text."""
         if interval is None:
             return self.finding(name, statement, "inconclusive", evidence, needs=needs)
         return self.finding(name, statement, "measured", evidence, interval_of(interval, of, unit))

@@ -113,7 +113,7 @@ def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
 
 
 def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer, ...]:
-    """Return graded answers to the questions. Questions with too few paired values are omitted."""
+    """Return the answers to the questions, with grades of certainty. Omit questions with too few paired values."""
     found = grades.grade(choices_of(questions, results))
     return tuple(
         _answer(question, _agreeing(question, answer, results), results)

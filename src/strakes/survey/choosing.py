@@ -43,7 +43,7 @@ _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
 # Number of pilot trials. The fastest counts, because the first is often slow. Doubling the number doubles the time.
 _PILOTS = 2
-# Number of trials whose median duration gives the overhead outside phases. Time is proportional to it.
+# Number of trials whose median duration gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
 # Positions of three cells in the order of duration (0: shortest, 1: longest). Their trials check the chosen amounts.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)

@@ -31,7 +31,7 @@ class HistoryPoint:
 
 @dataclass(frozen=True)
 class RunChange:
-    """A level shift: from ``run`` on, the median is ``after`` instead of ``before``.
+    """A level shift. ``run``: the first run with the median ``after`` instead of ``before``.
 
     ``ratio``: above 1 if ``after`` is better (``after / before`` for rates, ``before / after`` for seconds).
     """
@@ -84,7 +84,7 @@ FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """Add a verdict to each series of the histories. Level shifts before ``since`` are ignored.
+    """Add a verdict to each series of the histories. ``since``: earlier level shifts are ignored.
 
     ``error``: maximum probability that at least one reported level shift is false, even for autocorrelated runs.
     """

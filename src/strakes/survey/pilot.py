@@ -20,7 +20,7 @@ _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
 # Work of a longer measurement, as a multiple of the usual work. If a device has burst credits for the usual work, the
-# longer measurement finds at most 4/3 of the lasting rate. It takes four times as long as the usual one.
+# longer measurement finds at most 4/3 of the lasting rate. Its duration is four times the usual duration.
 _LONGER_TIMES = 4
 
 # Prefix of the keys of longer measurements.

@@ -35,7 +35,7 @@ SHORTEST_LIMIT_S = 60.0
 _SETTLED_S = 1.0
 # Maximum seconds to wait for a server. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-_LIMIT_BUDGETS = 2.0  # Maximum time limit of a trial as a multiple of the budget. Doubling it doubles the longest wait.
+_LIMIT_BUDGETS = 2.0  # Maximum time limit of a trial as a multiple of the budget. The longest wait grows in proportion.
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
 BESIDE = "beside"
 # Minimum pause between searches for other strakes runs: in seconds, and as a multiple of the time that a search takes.
@@ -138,7 +138,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     session.visits.append(visit)
     if visit.ended == "yielded" and neighbour is not None:
         session.progress.note(
-            f"slowed down for other users: {cell.key} is measured again with 1/{1 / neighbour.share:.0f} of its load"
+            f"to protect other users, {cell.key} is measured again with 1/{1 / neighbour.share:.0f} of its load"
         )
     return visit
 

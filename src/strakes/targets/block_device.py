@@ -38,7 +38,7 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys"), proc: Path = Path(
     """Return the block device of a mount, or None if the file system has no local device (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0 and mount.source.startswith("/dev/") and not mount.of_another_user:
-        # btrfs, which may span several devices, has an anonymous device number, so use that of the mounted device.
+        # btrfs, which may span several devices, has an anonymous device number, so use the mounted device's number.
         with suppress(OSError):
             device = os.stat(mount.source).st_rdev
             number = f"{os.major(device)}:{os.minor(device)}"

@@ -188,7 +188,7 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def hold(path: str, directory: int) -> None:
-    """Register an open directory. If ``path`` leads to another directory later, calls below ``path`` fail."""
+    """Register an open directory. File operations below ``path`` fail if ``path`` later leads to another directory."""
     held_paths[path] = directory, child.inside(path, directory)
 
 

@@ -275,7 +275,7 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
     """Return the I/O counters of an object store (``data.read_bytes``, ...), which include I/O by metadata servers."""
     own = dump.get("osd", {})
-    # The latencies of the OSD's operations include replication to other OSDs, so use those of its store, BlueStore.
+    # The latencies of the OSD's operations include replication to other OSDs, so use the latencies of BlueStore.
     store = dump.get("bluestore", {})
     latencies = [_latency(store, name) for name in _STORED]
     if not any(count for count, _ in latencies):

@@ -215,7 +215,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
 def _execute(*words: str) -> None:
     import signal
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores SIGPIPE, and the program would inherit this.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores SIGPIPE, but the program must not.
     os.execvp(words[0], words)
 
 

@@ -117,8 +117,8 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 
 
 def _names_like_ours(directory: int, path: Path) -> list[str]:
-    # The names may not all fit into memory, so keep only names of workspaces. If other users have made too many of
-    # these, keep only those of this user and of root.
+    # The names may not all fit into memory, so keep only names of workspaces. If other users have made too many
+    # workspaces, keep only names of workspaces of this user and of root.
     for only_own in (False, True):
         with os.scandir(directory) as entries:
             alike = (entry for entry in islice(entries, MOST_LISTED) if entry.name.startswith(WORKSPACE_PREFIX))

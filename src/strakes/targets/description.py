@@ -136,7 +136,7 @@ class Placement:
     inherited: bool = False
 
 
-# Maximum number of evicted clients that a message names. Each name adds up to 30 characters.
+# Maximum number of evicted clients that a message names. The message grows in proportion: 30 characters a name.
 _MOST_NAMES = 10
 
 
@@ -290,7 +290,7 @@ _LAYOUT = ("stripe_count", "stripe_size_bytes", "first_target", "pool", "pattern
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
-    """Return a text for each value of the actual layout ``given`` that differs from the layout ``wanted``."""
+    """Return the differing values of two layouts as texts. ``wanted``: requested layout. ``given``: actual layout."""
     lines = _differences(wanted, given, *_LAYOUT)
     if wanted.components and _extents(wanted) != _extents(given):
         return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
@@ -309,7 +309,7 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return a text for each value of the actual placement ``given`` that differs from the placement ``wanted``."""
+    """Return the differing values of two placements as texts. ``wanted``: requested. ``given``: actual placement."""
     lines = _differences(wanted, given, "metadata_targets", "count")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 

@@ -131,7 +131,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     _, connected_of = numbers("connected_clients")
     evicted, _ = numbers("evicted_clients")
     if status == "COMPLETE" and completed is not None and known is not None:
-        # At the end of a recovery, Lustre evicts the clients that have not reconnected, so count these as evicted.
+        # Count clients that have not reconnected as evicted, because Lustre evicts them at the end of a recovery.
         evicted = known - completed
     return TargetRecovery(
         target,

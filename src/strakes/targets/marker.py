@@ -27,7 +27,7 @@ HEARTBEAT_S = 5.0
 WATCH_RUN = "watch-"
 # Seconds after which a heartbeat counts as old.
 STALE_S = 60.0
-# Seconds to wait for a new heartbeat. The last one may only seem old, because the clocks of two hosts may differ.
+# Seconds to wait for a new heartbeat. The last heartbeat may only seem old, because the clocks of two hosts may differ.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -22,7 +22,7 @@ _REMOTE = frozenset({
 _REMOTE_FUSE = frozenset(
     {"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"}
 )
-# File system types whose clients choose inode numbers. Other FUSE types may do so, too.
+# File system types whose clients choose inode numbers. Clients of other FUSE types may also choose them.
 _OWN_INODES = frozenset({"cifs", "davfs", "smb3", "smbfs"})
 _FUSE_WITH_INODES = frozenset({"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "saunafs"})
 # Source of a network mount: "server:/export", "server:9421", "//server/share" or "mfs#server".

@@ -47,8 +47,8 @@ class NfsTarget(RemoteTarget):
 def counters(text: str, mount_point: str) -> dict[str, float]:
     """Return the counters (``md.open``, ...) of an NFS mount from the text of mountstats, or {} for an unknown mount.
 
-    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired. The
-    server then drops all locks and open files.
+    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired. After
+    an expiry, the server drops all locks and open files.
     """
     # In mountstats, white space and backslashes in names are octal escapes.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)

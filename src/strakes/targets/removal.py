@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-# The removal stops if this number of entries cannot be removed, because its result lists them all.
+# The removal stops if this number of entries cannot be removed. The result lists them, so it grows in proportion.
 _MOST_NAMED = 100
 # The removal stops after this number of passes over a directory without progress, because a server may list removed
 # names again. Run time grows in proportion to the limit.
@@ -34,7 +34,7 @@ _MOST_INNER = 100_000
 # Maximum depth of directories, because a faulty server may nest them without end. Plans have 17 levels. On tmpfs, this
 # depth takes 1 s, and double the depth 3 s.
 _MOST_LEVELS = 10_000
-# Maximum number of names that a search of a directory reads, at about a million names per second.
+# Maximum number of names that a search of a directory reads. The search of 10 million names takes 10 seconds.
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

@@ -199,7 +199,7 @@ class Target:
         return error if error.names_servers else error.naming(self.trouble())
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return target -> server that does not answer now (None: states unknown). Never waits for a server."""
+        """Return target -> server that does not answer now, or None if states are unknown. Never waits for a server."""
         return None
 
     def interruptions(self) -> tuple[Interruption, ...]:

@@ -50,7 +50,7 @@ class Choice:
 class Unknown:
     """A setting without a recommendation, because a measurement is missing.
 
-    ``needs``: the missing measurement. ``times``: required budget as a multiple of this run's budget (0: default).
+    ``needs``: the missing measurement. ``times``: required budget as a multiple of this run's, or 0 for the default.
     """
 
     phase: str

@@ -110,7 +110,7 @@ def _cray_hints(hints: Mapping[str, str]) -> str:
     >>> _cray_hints({"striping_factor": "4", "cb_nodes": "8"})
     'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
     """
-    # A colon separates hints, so omit hints that contain one, such as lists of nodes.
+    # A colon separates hints, so omit hints that contain a colon, such as lists of nodes.
     pairs = (f"{name}={value}" for name, value in hints.items() if ":" not in value)
     return f'export MPICH_MPIIO_HINTS="*:{":".join(pairs)}"'
 

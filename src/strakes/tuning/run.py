@@ -148,7 +148,7 @@ class _Session:
         limit_s = _LIMIT_S + _LIMIT_FACTOR * self.scale.limit_s
         interruptions: list[Interruption] = []
         differ = any(name.startswith(KNOB) and level != default[name] for name, level in settings.items())
-        # If one system setting differs from its default, set all, because a change of one may change others.
+        # If one system setting differs from its default, set all, because a change of one setting may change others.
         knobs = {
             name.removeprefix(KNOB): str(level)
             for name, level in settings.items()

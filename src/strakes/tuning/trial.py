@@ -22,13 +22,13 @@ from strakes.tuning.tune_words import KNOB
 NOT_SET = "not set"
 # Maximum product of the numbers of combinations and of trials. Each pair takes 8 bytes of memory per factor.
 _MOST_PAIRS = 20_000_000
-_MOST_LEVELS = 1000  # Maximum number of levels of a factor. 1,000 levels take 8 MB, twice as many 32 MB.
+_MOST_LEVELS = 1000  # Maximum number of values of a factor. 1,000 values take 8 MB. Twice as many take 32 MB.
 
 
 def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple[list[Factor], list[str]]:
     """Return a search factor for each system setting (knob), and a text for each value that the system refused.
 
-    The levels of a factor are the accepted values. Raises BadInputError for a knob that is unknown, that has no value
+    A factor has the values that the system accepts. Raises BadInputError for a knob that is unknown, that has no value
     on this system, or that strakes does not change.
     """
     factors: list[Factor] = []

@@ -23,7 +23,7 @@ _DRAWS = 200  # Number of posterior samples: a share of the variance has a stand
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """Mean ratio of the rate with ``level`` to the rate with the default level, with all other settings equal."""
+    """Mean ratio of the rate with value ``level`` to the rate with the default, with all other settings equal."""
 
     factor: str
     level: Setting
@@ -42,7 +42,7 @@ class Effects:
 
     @property
     def matter(self) -> tuple[str, ...]:
-        """Factors that explain at least MATTERS_SHARE of the variance and have a level with a significant effect."""
+        """Factors that explain at least MATTERS_SHARE of the variance and have a value with a significant effect."""
         shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
         return tuple(name for name, share in self.parts.items() if share >= MATTERS_SHARE and name in shown)
 

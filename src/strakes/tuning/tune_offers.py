@@ -83,7 +83,7 @@ def offers(app: App, able: Abilities) -> SearchSpace:
 
 
 def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
-    """Return the space with only the levels in ``only``. If ``only`` excludes the default, use the first level left."""
+    """Return the space with only the values in ``only``. The first value replaces an excluded default."""
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))

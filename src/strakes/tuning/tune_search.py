@@ -56,9 +56,9 @@ class Confirmation:
 # Ends of the stages as shares of the budget. Twice the first would leave fewer trials to improve good settings.
 _SCREEN_SHARE, _EXPLORE_SHARE, _RACE_SHARE = 0.2, 0.7, 0.85
 _FINALISTS, _MOST_CONFIRMING_RUNS = 5, 20  # Maximum numbers of settings in a race, and of final runs of each.
-# Weights of the space-filling design: for the avoidance of repeated levels, and for chance.
+# Weights of the space-filling design: of the penalty for repeated values, and of a random term.
 _USED, _CHANCE = 0.5, 0.3
-# A setting is repeated while it is the best one in at least this share of the posterior samples.
+# Settings are repeated if they are the best setting in at least this share of the posterior samples.
 _STAYS_SHARE = 0.02
 MOST_TRIALS = 1000  # The final comparison begins after this number of trials. A fit to twice as many takes 20 s.
 # Maximum number of settings in a posterior sample. Twice as many take eight times as long.

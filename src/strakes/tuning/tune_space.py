@@ -1,4 +1,4 @@
-"""The search space: factors with their levels, and constraints on combinations of levels."""
+"""The search space: factors with their values, and constraints on combinations of values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Point = tuple[Setting, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """A parameter to vary. ``ordered``: neighbouring levels have similar effects, as for sizes and counts.
+    """A parameter to vary. ``levels``: its values. ``default``: one of these values.
 
-    ``default`` is one of the levels.
+    ``ordered``: neighbouring values have similar effects, as for sizes and counts.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition on combinations of levels, and its reason in words."""
+    """A condition on combinations of values. ``why``: reason in words."""
 
     why: str
     holds: Callable[[Mapping[str, Setting]], bool]
@@ -40,7 +40,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """All combinations of levels that fulfil the constraints.
+    """All combinations of values that fulfil the constraints.
 
     >>> space = SearchSpace((Factor("writers", (1, 8), 8), Factor("direct", (False, True), False, ordered=False)))
     >>> space.default, len(space.points), space.settings(space.points[0])
@@ -71,10 +71,10 @@ class SearchSpace:
         return {point: number for number, point in enumerate(self.points)}
 
     def allows(self, point: Point) -> bool:
-        """Return whether this combination of levels fulfils every constraint."""
+        """Return whether a combination of values fulfils every constraint."""
         settings = self.settings(point)
         return all(constraint.holds(settings) for constraint in self.constraints)
 
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
-        """Return factor -> level of a point (combination of levels)."""
+        """Return factor -> value of a point (combination of values)."""
         return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}

@@ -64,7 +64,7 @@ class _Scales:
 
 
 class Geometry:
-    """Distances between the levels of each factor, computed once for all fits of the Gaussian process."""
+    """Distances between the values of each factor, computed once for all fits of the Gaussian process."""
 
     def __init__(self, space: SearchSpace) -> None:
         numbers = [{level: number for number, level in reversed([*enumerate(one.levels)])} for one in space.factors]

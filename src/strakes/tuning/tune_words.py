@@ -1,4 +1,4 @@
-"""Names of factors and levels, as users see them."""
+"""Names of factors and values, as users see them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def to_do(factor: str, level: Setting) -> str:
 
 
 def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
-    """Convert levels that the user typed to levels of the search space. Raises BadInputError for unknown levels."""
+    """Convert the user's texts to values of the search space. Raises BadInputError for unknown values."""
     known = {factor.name: factor for factor in space.factors}
     chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():
@@ -63,7 +63,7 @@ def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def typed(settings: Mapping[str, Setting]) -> str:
-    """Return a setting as one line of text: each factor with its level."""
+    """Return a setting as one line of text: each factor with its value."""
     return ", ".join(f"{named(name)} {level_of(name, level)}" for name, level in settings.items())
 
 

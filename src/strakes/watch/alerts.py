@@ -17,7 +17,7 @@ from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# Maximum number of queued alarms. If the command takes 10 s per alarm, a full queue takes 10,000 s.
+# Maximum number of queued alarms. If the command takes 10 seconds per alarm, a full queue takes 10,000 seconds.
 _MOST_WAITING = 1000
 
 

@@ -31,7 +31,7 @@ class _Source:
         for target, at_s in reading.recovered.items():
             self.back[target].add(at_s)
         for wait in reading.waits:
-            # Use only waits that ended with a restart of the server, because the server records these as well.
+            # Use only waits that ended with a restart of the server, because the server records these waits as well.
             if wait.ended_unix_s is not None and not (wait.reconnected or wait.evicted):
                 if not wait.or_earlier:
                     self.lost[wait.target].add(wait.began_unix_s)

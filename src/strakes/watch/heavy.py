@@ -18,7 +18,7 @@ _MOST_JOBS, _MOST_CHARACTERS = 256, 1000  # Maximum number of jobs in memory, an
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _TOP = 20  # Maximum number of jobs in the metric strakes_watch_load_share. Scrapes grow in proportion.
 _SHARE = 0.5
-# A heavy load ends below 25 % of its reported rate, a median over windows with at least 75 % of its highest rate.
+# A heavy load ends below 25 % of its reported rate: the median of windows with at least 75 % of its highest rate.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _WINDOWS = 2  # A heavy load or its end is reported after this number of windows (15 seconds each).
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240

@@ -12,7 +12,7 @@ from strakes.watch.values import WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# A value enters the seasonality only after this number of newer values, so that a level shift is detected first.
+# A value enters the seasonality after this number of newer values. Half the number would let in more of a level shift.
 _LEARNED_AFTER = 8
 _SMALLEST_CHANGE = 0.05  # Changes below 5% are not reported.
 

@@ -30,7 +30,7 @@ _SOON_S = 30.0
 _MOST_OPEN = 1000  # Maximum number of unfinished events in memory. Memory grows in proportion.
 _MOST_FULL, _MOST_SAID = 500, 300
 _LATE_S, _STEP_S = 5.0, 2.0
-# An alarm begins if this number of successive minutes miss a service level. It ends if as many meet the level.
+# An alarm begins if this number of successive minutes miss a service level, and ends if as many minutes meet the level.
 _MINUTES = 5
 
 
@@ -148,7 +148,7 @@ class LiveWatch:
         self._first = self._close_earlier(clock())
 
     def step(self, since: Break = NO_BREAK) -> None:
-        """Read the due sources, and report new events. ``since``: suspension and clock step since the last call."""
+        """Read the due sources, and report new events. ``since``: break since the last call."""
         now_s = self._clock()
         events, self._first = [*self._first, *self._broken(since, now_s)], []
         for source in self._sources:

@@ -174,7 +174,7 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind of operation -> seconds for which an operation has hung (infinity: creation failed)."""
+        """Return kind of operation -> seconds for which an operation hangs, or infinity if a test file was refused."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)
@@ -213,7 +213,7 @@ class DirectoryProbe:
             self._next_s.pop(_ANY, None)
             since_s = self._hanging_s.pop(operation.phase, self._hanging_s.pop(_ANY, None))
             if since_s is not None:
-                # If the engine's log lacks the operation that hung, assume that it ended before the next one was due.
+                # If the engine's log lacks the operation that hung, assume an end before the next operation was due.
                 lost = operation.due_s > since_s + 2 / RATE_PER_S
                 self._answered_s = max(self._answered_s, operation.due_s if lost else operation.ended_s)
             self._next_s[operation.phase] = operation.due_s + 1 / RATE_PER_S

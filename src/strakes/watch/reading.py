@@ -14,7 +14,7 @@ LONGEST_S = 20 * WINDOW_S
 
 @dataclass(frozen=True)
 class OfKind:
-    """Requests of one kind: number, sum of service times, sum of their squares, and bytes (0: unknown)."""
+    """Requests of one kind: number, sum of service times, sum of their squares, and bytes (0 if unknown)."""
 
     requests: float
     busy_s: float
@@ -66,10 +66,10 @@ class Work:
 class CounterReading:
     """Counters of a source at ``time_s``. Counters are cumulative since their last reset.
 
-    ``work``: peer group -> disk or target -> Work. ``jobs``, ``job_bytes``: target -> job -> requests, or bytes.
-    ``full``, ``locks``: name -> used share of the capacity. ``serving``: target in service -> time of the last reset
-    of its counters (0: unknown), or None if the source lists no targets. ``served``: target -> requests of clients.
-    ``recovered``: target -> end of its last recovery. ``connected``: target -> begin of the connection (0: none).
+    ``work``: peer group -> disk or target -> Work. ``jobs``: target -> job -> requests, ``job_bytes``: -> bytes.
+    ``full``, ``locks``: name -> used share of the capacity. ``serving``: target in service -> time of the counters'
+    last reset, or 0 if unknown (None: the source lists no targets). ``served``: target -> requests of clients.
+    ``recovered``: target -> end of its last recovery. ``connected``: target -> begin of the connection, or 0.
     ``figures``: metric -> value. ``devices``: disk -> target. ``missing``: errors of this reading.
     """
 

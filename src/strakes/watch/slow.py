@@ -1,6 +1,6 @@
 """Find slow targets by their service time per request.
 
-A target is slow if its service time is several times its usual one, and that of its peers, in consecutive windows.
+A target is slow if, in consecutive windows, its service time is several times its usual time and its peers' time.
 Peers are compared for the same mixture of request types. For larger requests, a proportionally longer time is
 expected. One standard error is subtracted from the service time, if its variance is known. The first report after
 n normal windows has the confidence n / (n + 1).
@@ -19,7 +19,7 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow if its service time is this many times its usual one and that of its peers. Half this ratio gives the
+# A target is slow at this multiple of its usual service time and of its peers' service time. Half this ratio gives the
 # same results in tests/watch. A ratio of 6 misses two targets that take six times as long as their peers.
 TIMES = 3.0
 # Minimum service time of a slow target in seconds. Caches and interrupts may more than triple shorter times.

@@ -67,7 +67,7 @@ class LustreSource:
     _jobs_s: float = 0.0
 
     def read(self, time_s: float) -> CounterReading:
-        """Read all Lustre parameters by one call of lctl. If job statistics are large, omit them from most calls."""
+        """Read all Lustre parameters by one command. If job statistics are large, most readings omit them."""
         before_s = _spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
         wanted = [parameter for parameter in self.parameters if jobs or not parameter.endswith(_JOBS)]

@@ -11,6 +11,7 @@ from typing import Any
 # Maximum number of values in a JSON text. A value takes about 100 bytes of memory, so parsing takes at most 1 GB.
 MOST_VALUES = 10_000_000
 _MOST_BITS = 64  # Maximum size of an integer: no counter of a system has more bits.
+_LARGEST = 1e150  # Maximum size of other numbers: squares of larger numbers would be infinite.
 # A surrogate code unit, such as \ud800. JSON allows a single one, but UTF-8 cannot encode it.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -36,16 +37,16 @@ def finite(value: object) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def parse_json(text: bytes, most_values: int = MOST_VALUES) -> Any:
+def parse_json(text: str | bytes, most_values: int = MOST_VALUES) -> Any:
     """Parse JSON in UTF-8. Raises ValueError, also for NaN, for over 64 bits, and for too many or too deep values.
 
     Surrogates stand for the bytes of file names that are not UTF-8 (PEP 383). Other surrogates are invalid.
     """
-    if sum(map(text.count, (b",", b"[", b"{"))) > most_values:
+    told = text if isinstance(text, str) else text.decode()
+    if sum(map(told.count, ",[{")) > most_values:
         raise ValueError(f"it has more than {most_values:,} values")
-    told = text.decode()
     try:
-        document = json.loads(told, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
+        document = json.loads(told, parse_constant=_finite, parse_float=_finite, parse_int=whole)
         if _SURROGATE.search(told):
             json.dumps(document, ensure_ascii=False).encode(errors="surrogateescape")
         return document
@@ -53,14 +54,15 @@ def parse_json(text: bytes, most_values: int = MOST_VALUES) -> Any:
         raise ValueError("its values are nested too deeply") from error
 
 
-def _whole(text: str) -> int:
-    if (number := int(text)).bit_length() > _MOST_BITS:
-        raise ValueError(f"a number has more than {_MOST_BITS} bits")
+def whole(text: str, most_bits: int = _MOST_BITS) -> int:
+    """Parse a whole number of at most ``most_bits`` bits. Raises ValueError for any other text."""
+    if (number := int(text)).bit_length() > most_bits:
+        raise ValueError(f"a number has more than {most_bits} bits")
     return number
 
 
 def _finite(text: str) -> float:
     number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is not a finite number")
+    if not abs(number) < _LARGEST:
+        raise ValueError(f"{text[:20]} is not a number below {_LARGEST:g}")
     return number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +9,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 from strakes.base.errors import MeasurementError, StrakesError
+from strakes.base.finite import parse_json
 
 _MOST_BITS = 64  # Maximum size of a number in bits. File systems report no larger numbers.
 # Maximum numbers of JSON values and XML tags: three times the largest known (10,000 CephFS clients, 5,000 servers).
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
 # Maximum length of a string in characters: 64 times PATH_MAX (4,096 bytes). The longest recorded string has 363.
 _LONGEST = 1 << 18
-# A surrogate, such as \ud800. JSON allows an unpaired surrogate, which UTF-8 cannot encode.
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotUnderstoodError(MeasurementError):
@@ -49,10 +47,7 @@ def from_json(text: str | bytes, tool: str) -> Any:
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
         limit_values(told, ",[{", MOST_VALUES, ends='"')
-        document = json.loads(told, parse_constant=_finite, parse_float=_finite, parse_int=whole)
-        if _HALF.search(told):
-            json.dumps(document, ensure_ascii=False).encode(errors="surrogateescape")
-        return document
+        return parse_json(told)
 
 
 def from_xml(text: str, tool: str) -> ElementTree.Element:
@@ -72,18 +67,3 @@ def limit_values(text: str, marks: str, most: int, ends: str) -> None:
     """
     if sum(map(text.count, marks)) > most or re.search(f"(?<![^{ends}])[^{ends}]{{{_LONGEST}}}", text):
         raise ValueError(f"the output has more than {most:,} values, or a value of more than {_LONGEST:,} characters")
-
-
-def whole(text: str, most_bits: int = _MOST_BITS) -> int:
-    """Parse a whole number of at most ``most_bits`` bits. Raises ValueError for any other text."""
-    number = int(text)
-    if number.bit_length() > most_bits:
-        raise ValueError(f"a number has more than {most_bits} bits")
-    return number
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not abs(number) < 2**_MOST_BITS:
-        raise ValueError(f"{text[:80]} is not a number of at most {_MOST_BITS} bits")
-    return number

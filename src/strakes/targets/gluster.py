@@ -14,9 +14,10 @@ from xml.etree import ElementTree
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import read_kept
+from strakes.base.finite import whole
 from strakes.base.processes import trusted_processes
 from strakes.base.units import counted
-from strakes.targets.answers import from_xml, understood, whole
+from strakes.targets.answers import from_xml, understood
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import Description, Limit, Observation, Server, StorageTarget
 from strakes.targets.mountinfo import Mount

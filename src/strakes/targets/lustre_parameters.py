@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
+from strakes.base.finite import whole
 from strakes.base.units import format_seconds
-from strakes.targets.answers import not_understood, understood, whole
+from strakes.targets.answers import not_understood, understood
 from strakes.targets.description import Interruption, TargetRecovery
 
 MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.targets.answers import MOST_VALUES, limit_values, understood, whole
+from strakes.base.finite import whole
+from strakes.targets.answers import MOST_VALUES, limit_values, understood
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import CLIENT, Description, Observation, Server, StorageTarget
 from strakes.targets.mountinfo import Mount

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +11,6 @@ from typing import Any
 MOST_VALUES = 10_000_000
 _MOST_BITS = 64  # Maximum size of an integer: no counter of a system has more bits.
 _LARGEST = 1e150  # Maximum size of other numbers: squares of larger numbers would be infinite.
-# A surrogate code unit, such as \ud800. JSON allows a single one, but UTF-8 cannot encode it.
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def to_json(document: object, **style: Any) -> str:
@@ -40,16 +37,13 @@ def finite(value: object) -> Any:
 def parse_json(text: str | bytes, most_values: int = MOST_VALUES) -> Any:
     """Parse JSON in UTF-8. Raises ValueError, also for NaN, for over 64 bits, and for too many or too deep values.
 
-    Surrogates stand for the bytes of file names that are not UTF-8 (PEP 383). Other surrogates are invalid.
+    Surrogates stand for the bytes of file names that are not UTF-8 (PEP 383).
     """
     told = text if isinstance(text, str) else text.decode()
     if sum(map(told.count, ",[{")) > most_values:
         raise ValueError(f"it has more than {most_values:,} values")
     try:
-        document = json.loads(told, parse_constant=_finite, parse_float=_finite, parse_int=whole)
-        if _SURROGATE.search(told):
-            json.dumps(document, ensure_ascii=False).encode(errors="surrogateescape")
-        return document
+        return json.loads(told, parse_constant=_finite, parse_float=_finite, parse_int=whole)
     except RecursionError as error:
         raise ValueError("its values are nested too deeply") from error
 

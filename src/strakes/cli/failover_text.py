@@ -42,7 +42,7 @@ def print_check(result: Check) -> None:
     say(f"{result.where}: {', '.join(numbers)}")
     if result.passed_over:
         without = counted(len(result.passed_over), "rule")
-        say(f"{without} not checked, because the plan has no files for them (--json lists their names)")
+        say(f"{without} not checked, because there are no files or answers for them (--json lists their names)")
 
 
 def print_rehearsal(result: Rehearsal) -> None:

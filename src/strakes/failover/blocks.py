@@ -302,8 +302,7 @@ class Resource:
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
     """Return all DRBD resources in the files. The ``common`` section of any file applies to every resource."""
     whole = Block("", blocks=[block for top in files for block in top.blocks])
-    common = whole.one("common")
-    return tuple(Resource(block, common) for block in whole.all("resource"))
+    return tuple(Resource(block, whole.one("common")) for block in whole.all("resource"))
 
 
 def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str, str, str]:

@@ -17,8 +17,9 @@ MOST_DEPTH = 100  # Maximum depth of nested XML elements. At 800, rules exceed P
 _MOST_ATTRIBUTES, _LONGEST_NAME = 256, 256
 # Maximum numbers of resources, constrained pairs and XML elements in a simulation. A check may need 40 simulations.
 _MOST_ASKED_RESOURCES, _MOST_ASKED_PAIRS, _MOST_ASKED_ELEMENTS = 60, 1000, 20_000
-# Maximum number of copies in clones and bundles. With three times the number, a simulation takes seconds.
-_MOST_COPIES = 3000
+_MOST_COPIES = 3000  # Maximum number of copies in clones and bundles. With 9,000, a simulation takes seconds.
+MOST_DIGITS = 100  # Maximum number of digits of a number, because converting a number takes quadratic time.
+ENDLESS = re.compile(rf"\d{{{MOST_DIGITS + 1}}}")
 REPLICAS = ("replicas", "promoted-max", "masters")
 _MOST_S = 8.0  # Maximum processor time of a check in seconds.
 _MOMENT_S = 1.0  # Time limit in seconds for matching a regular expression of the CIB.
@@ -33,6 +34,8 @@ def too_much(cib: Xml.Element) -> str:
         return f"its elements are nested more than {MOST_DEPTH} deep"
     if any(len(each.attrib) > _MOST_ATTRIBUTES for each in cib.iter()):
         return f"an element has more than {_MOST_ATTRIBUTES} attributes"
+    if any(ENDLESS.search(value) for each in cib.iter() for value in each.attrib.values()):
+        return f"a number has more than {MOST_DIGITS} digits"
     if any(len(each.get(key, "")) > _LONGEST_NAME for each in cib.iter() for key in ("id", "uname")):
         return f"a name has more than {_LONGEST_NAME} characters"
     return _more_than(cib, MOST_RESOURCES, _MOST_PAIRS)

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import read_below, real_path
 from strakes.base.toml_file import parse_toml
 from strakes.failover.blocks import Block, Resource, read_corosync, read_drbd, resources_of
@@ -19,7 +19,7 @@ from strakes.failover.cluster import Cluster, is_address
 from strakes.failover.crm_text import PROMPT, expanded
 from strakes.failover.description import described
 from strakes.failover.facts import read_table
-from strakes.failover.limits import MOST_DEPTH, MOST_RESOURCES, little_enough
+from strakes.failover.limits import ENDLESS, MOST_DEPTH, MOST_DIGITS, MOST_RESOURCES, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.pcs_commands import corosync_of
 from strakes.failover.plan import DESCRIPTION
@@ -34,7 +34,8 @@ from strakes.failover.source_kind import (
     named_nodes,
     place_of_source,
 )
-from strakes.targets.command import CommandTimeout, Runner, run
+from strakes.targets.answers import from_xml
+from strakes.targets.command import Runner, run
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,7 @@ _NEAR = ("drbd.d/*.res", "corosync/*", "etc/corosync/*", "etc/pacemaker/*", "var
 _MOST_FILES = 200  # Maximum number of files to recognise by their content.
 # Maximum numbers of files and of nodes. Each node takes about 100 bytes for each file that all nodes have in common.
 _MOST_PATHS, _MOST_NODES = 20_000, 100
-_MOST_DIGITS = 100  # Maximum number of digits of a number, because converting a number takes quadratic time.
-_ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
-
+LINKS = range(8)  # Corosync's transport knet has up to eight links.
 _STATES = (
     ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
     *(("corosync-cfgtool", "-s"), ("drbdsetup", "status"), ("cat", "/proc/drbd")),
@@ -224,9 +223,6 @@ class Setup:
         return frozenset(name for name, part in there.items() if part)
 
 
-LINKS = range(8)  # Corosync's transport knet has up to eight links.
-
-
 def nodes_of(setup: Setup) -> list[Block]:
     """Return the node sections of corosync.conf."""
     return setup.corosync.one("nodelist").all("node")
@@ -343,9 +339,9 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
 def _states(runner: Runner) -> dict[str, str]:
     answers = {}
     for program, *words in _STATES:
-        with suppress(EnvironmentLacksError, CommandTimeout):
+        with suppress(StrakesError):
             answer = runner([program, *words], 30.0)
-            if answer.status == 0 and (program != "crm_mon" or "<nodes>" in answer.stdout):
+            if answer.status == 0 and (program != "crm_mon" or from_xml(answer.stdout, program).findall("nodes")):
                 answers[f"state/{program}"] = answer.stdout
     return answers
 
@@ -400,7 +396,6 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         why = f"it has more than {_MOST_PATHS} files or {_MOST_NODES} nodes"
         raise BadInputError("this is not a configuration", where=str(root), why=why)
     for name in names:
-        path = root / name
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
@@ -412,10 +407,10 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         left -= len(content)
         texts[name] = without_secrets(name, content.decode(errors="replace"))
         why = f"together with the files before, it is larger than {_MOST_BYTES >> 20} MiB" if left < 0 else ""
-        if number := _ENDLESS.search(texts[name]):
-            why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
+        if number := ENDLESS.search(texts[name]):
+            why = f"a number begins with {number[0][:20]} and has more than {MOST_DIGITS} digits"
         if why:
-            raise BadInputError("this is not a configuration", where=str(path), why=why)
+            raise BadInputError("this is not a configuration", where=str(root / name), why=why)
     return texts
 
 

@@ -56,7 +56,8 @@ class ValidatorVerdict:
 
 def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
     """Return the verdicts of drbdadm, corosync and crm_verify on the configurations."""
-    found = []
+    state = ValidatorVerdict("crm_mon", "unable", "it does not show the state of the cluster")
+    found = [state] if setup.where == LIVE and "state/crm_mon" not in setup.texts else []
     if setup.drbd:
         program = "drbdadm" if any(one.dialect9 for one in setup.drbd) else _DRBDADM_84
         found.append(_judge(program, lambda: _drbdadm(program, setup)))

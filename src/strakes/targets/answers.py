@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ _MOST_BITS = 64  # Maximum size of a number in bits. File systems report no larg
 MOST_VALUES, _MOST_TAGS = 2_000_000, 500_000
 # Maximum length of a string in characters: 64 times PATH_MAX (4,096 bytes). The longest recorded string has 363.
 _LONGEST = 1 << 18
+# A surrogate, such as \ud800. JSON allows an unpaired surrogate, which UTF-8 cannot encode.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotUnderstoodError(MeasurementError):
@@ -47,7 +50,10 @@ def from_json(text: str | bytes, tool: str) -> Any:
     told = text if isinstance(text, str) else text.decode(errors="surrogateescape")
     with understood(tool, told):
         limit_values(told, ",[{", MOST_VALUES, ends='"')
-        return parse_json(told)
+        document = parse_json(told)
+        if _HALF.search(told):
+            json.dumps(document, ensure_ascii=False).encode(errors="surrogateescape")
+        return document
 
 
 def from_xml(text: str, tool: str) -> ElementTree.Element:

@@ -70,8 +70,8 @@ def test_the_memory_of_processes_of_others_is_not_read(tmp_path: Path, monkeypat
     monkeypatch.setattr("strakes.base.processes._MOST_WORDS_BYTES", 4096)
     with (tmp_path / "environ").open("wb") as file:
         file.truncate(1 << 40)  # A process can name any range of its memory as its environment (PR_SET_MM, prctl(2)).
-    for user, words in ((0, [b""] * 4097), (OTHER, [])):
-        (tmp_path / "status").write_text(f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\n")
+    for user, capabilities, words in ((0, "3fffffffff", [b""] * 4097), (0, "a80425fb", []), (OTHER, "0", [])):
+        (tmp_path / "status").write_text(f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\nCapEff:\t{capabilities}\n")
         assert trusted_words(tmp_path, "environ") == words
 
 

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 
 # First characters of cells that a spreadsheet evaluates as formulas. The last four are full-width characters.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -141,7 +142,16 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch s3://lab/w/p/")
     '--store=https://alerts:9093/... redis://db /scratch s3://lab/w/p/'
     """
+    for secret in _own_secrets():
+        text = text.replace(secret, "...")
     return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(_QUOTED.sub(_nested, text)))
+
+
+@cache
+def _own_secrets() -> tuple[str, ...]:
+    """Return the secrets in the environment, such as AWS_SESSION_TOKEN, which servers may repeat."""
+    given = ((name, value) for name, value in os.environ.items() if len(value) > 7 and not value.startswith("/"))
+    return tuple(value for name, value in given if is_secret(name, value))
 
 
 def _nested(quoted: re.Match[str]) -> str:

@@ -35,6 +35,7 @@ _SERVER_WAIT = re.compile(
 
 _MOST_POLL_S = 2e6
 _DAY_S = 86_400
+_SYS_ADMIN = 1 << 21  # Mask of CAP_SYS_ADMIN (capabilities(7)).
 _LOOK_EVERY_S = 0.05
 _MOST_WORDS_BYTES = 8 << 20  # The kernel allows 6 MiB of arguments (execve(2)).
 _CEPH_CONF = "/etc/ceph/ceph.conf"
@@ -140,9 +141,20 @@ def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tupl
 
 
 def is_trusted(process: Path) -> bool:
-    """Return whether all user ids of a process are root or this user. ``process``: its directory in /proc."""
-    users = re.search(r"^Uid:\s+(.*)$", (process / "status").read_text(errors="replace"), re.MULTILINE)
-    return users is not None and {0, os.geteuid()}.issuperset(map(int, users[1].split()))
+    """Return whether all user ids of a process are root or this user. ``process``: its directory in /proc.
+
+    Root of a container without privileges is not trusted.
+    """
+    users, may_administer = _credentials(process)
+    if 0 in users and not may_administer and (os.geteuid() != 0 or _credentials(Path("/proc/self"))[1]):
+        return False
+    return users <= {0, os.geteuid()}
+
+
+def _credentials(process: Path) -> tuple[set[int], bool]:
+    status = (process / "status").read_text(errors="replace")
+    fields = dict(line.split(":", 1) for line in status.splitlines() if line.startswith(("Uid:", "CapEff:")))
+    return {int(word) for word in fields["Uid"].split()}, bool(int(fields["CapEff"], 16) & _SYS_ADMIN)
 
 
 def lock_file(descriptor: int, path: Path, limit_s: float) -> None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
-from typing import IO, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.base.processes import mark_of, process_start, wait_for_end
+from strakes.base.processes import mark_of, process_start
 from strakes.base.units import format_bytes
 
 DEFAULT_TIMEOUT_S = 10.0
@@ -27,15 +29,15 @@ MOST_OUTPUT_BYTES = 64 << 20
 _LINE_BYTES = 32
 _MOST_QUOTED = 400  # Maximum characters of a quoted line: 5 rows of a terminal. Twice the number hides other messages.
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# The output file is larger than the limit by this size, so that strakes can detect an output over the limit. Two huge
-# pages of 2 MiB are needed, because the kernel refuses writes into the last one.
-_LAST_WRITE_BYTES = 4 << 20
+_PIECE_BYTES = 1 << 20
+_FIRST_WAIT_S, _LAST_WAIT_S = 0.001, 0.03
 # Maximum seconds to wait for the end of a killed child. A dead server may delay the end.
 _REAP_S = 1.0
 # Maximum size of the output of the commands in a context, such as a thread.
 OUTPUT_BYTES: ContextVar[int] = ContextVar("output_bytes", default=MOST_OUTPUT_BYTES)
 # A counter has 64 bits. Longer numbers are cut to 128 bits, so that parsers can convert them to float and square them.
 _LONG_NUMBER = re.compile(r"(?<!\w)(0[xX][0-9a-fA-F]{32})[0-9a-fA-F]+|(?<!\d)(\d{39})\d+")
+_MOST_LONG_NUMBERS = 1000  # Each cut takes 100 bytes of memory. No tool prints any such number.
 _DIGITS = str.maketrans(dict.fromkeys("123456789abcdefABCDEF", "0"))
 # Commands that may still run. :func:`end_running` kills them.
 _running: set[subprocess.Popen[bytes]] = set()
@@ -73,7 +75,10 @@ class Completed:
         for name, text in (("stdout", self.stdout), ("stderr", self.stderr)):
             # The search takes 60 ms per MB, the translation 2 ms (measured).
             if not text.isascii() or "0" * 33 in text.translate(_DIGITS):
-                object.__setattr__(self, name, _LONG_NUMBER.sub(r"\1\2", text))
+                cut, count = _LONG_NUMBER.subn(r"\1\2", text, _MOST_LONG_NUMBERS)
+                if count == _MOST_LONG_NUMBERS:
+                    raise _too_much(self.argv, f"the output has {count} numbers of more than 128 bits")
+                object.__setattr__(self, name, cut)
 
     @property
     def last_line(self) -> str:
@@ -124,15 +129,17 @@ def run(
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0) if mark is None else mark
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Use files in memory. A pipe would stay open until all children end, and TMPDIR may be on a dead server.
-    with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
+    with ExitStack() as stack:
+        (stdout, its_stdout), (stderr, its_stderr) = pipes = (os.pipe(), os.pipe())
+        for descriptor in chain(*pipes):
+            stack.callback(os.close, descriptor)
         try:
             # A new session has no terminal, so the command cannot prompt for a password.
             child = subprocess.Popen(
                 list(argv),
                 stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
+                stdout=its_stdout,
+                stderr=its_stderr,
                 env=environment,
                 start_new_session=True,
             )
@@ -143,46 +150,51 @@ def run(
         _running.add(child)
         if _short.is_set():
             timeout_s = min(timeout_s, _SHORT_TIMEOUT_S)
-        status: int | None = None
+        most_bytes, outputs = OUTPUT_BYTES.get(), [bytearray(), bytearray()]
         try:
-            with suppress(subprocess.TimeoutExpired):
-                status = wait_for_end(child, timeout_s)
+            _read(child, {stdout: outputs[0], stderr: outputs[1]}, time.monotonic() + timeout_s, most_bytes)
         finally:
+            status = child.returncode
             if status is None:
                 _signal(child)
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(_REAP_S)
             if child.returncode is not None:
                 _running.discard(child)
-        most_bytes, outputs = OUTPUT_BYTES.get(), ["", ""]
         why = f"the output is larger than {format_bytes(most_bytes)}"
-        if max(_length(stdout), _length(stderr)) <= most_bytes:
-            outputs = [_text(stdout), _text(stderr)]
-            most = max(sum(map(text.count, _LINE_ENDS)) for text in outputs)
+        if max(map(len, outputs)) <= most_bytes:
+            # File names need not be UTF-8, so preserve their bytes.
+            texts = [outputs.pop(0).decode(errors="surrogateescape") for _ in range(2)]
+            most = max(sum(map(text.count, _LINE_ENDS)) for text in texts)
             why = f"the output has {most:,} lines" if most > most_bytes // _LINE_BYTES else ""
         if why:
-            what, remedy = "a command printed too much", "Run the command yourself to see the output."
-            raise MeasurementError(what, where=shlex.join(argv), why=why, remedy=remedy)
+            raise _too_much(argv, why)
         if status is None:
             raise CommandTimeout(
                 f"no answer within {timeout_s:g} s",
                 where=shlex.join(argv),
-                why=_last_line(outputs[1]) or _last_line(outputs[0]) or "the command printed nothing until then",
+                why=_last_line(texts[1]) or _last_line(texts[0]) or "the command printed nothing until then",
                 remedy="Check whether a server is down or overloaded, then try again.",
             )
-        return Completed(tuple(argv), status, *outputs)
+        return Completed(tuple(argv), status, *texts)
 
 
-def _output_file(name: str) -> IO[bytes]:
-    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, OUTPUT_BYTES.get() + _LAST_WRITE_BYTES)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
-    return os.fdopen(descriptor, "r+b")
+def _read(child: subprocess.Popen[bytes], outputs: Mapping[int, bytearray], until_s: float, most_bytes: int) -> None:
+    """Read the outputs of a child until it ends, ``until_s`` has passed, or an output is too large.
 
-
-def _length(file: IO[bytes]) -> int:
-    # The child shares the file position with this process, so the position is the number of bytes that it wrote.
-    return os.lseek(file.fileno(), 0, os.SEEK_CUR)
+    A background process of the child may keep the pipes open, so do not wait for their end.
+    """
+    poll, wait_s = select.poll(), _FIRST_WAIT_S
+    for pipe in outputs:
+        poll.register(pipe, select.POLLIN)
+    while (left_s := until_s - time.monotonic()) > 0 and max(map(len, outputs.values())) <= most_bytes:
+        has_ended = child.poll() is not None
+        ready = poll.poll(0 if has_ended else min(left_s, wait_s) * 1000)
+        for pipe, _ in ready:
+            outputs[pipe] += os.read(pipe, _PIECE_BYTES)
+        if has_ended and not ready:
+            break
+        wait_s = _FIRST_WAIT_S if ready else min(2 * wait_s, _LAST_WAIT_S)
 
 
 def end_running() -> None:
@@ -202,9 +214,9 @@ def _signal(child: subprocess.Popen[bytes]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
 
 
-def _text(file: IO[bytes]) -> str:
-    # File names need not be UTF-8; os.fsdecode preserves their bytes.
-    return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
+def _too_much(argv: Sequence[str], why: str) -> MeasurementError:
+    what, remedy = "a command printed too much", "Run the command yourself to see the output."
+    return MeasurementError(what, where=shlex.join(argv), why=why, remedy=remedy)
 
 
 def _last_line(text: str) -> str:

@@ -127,7 +127,7 @@ def test_a_fuse_mount_is_queried_with_the_options_of_its_process(
     process.mkdir()
     (process / "cmdline").write_bytes("\0".join(["/usr/bin/ceph-fuse", *words.split(), ""]).encode())
     (process / "environ").write_bytes(f"{environment}\0".encode())
-    (process / "status").write_text("Name:\tceph-fuse\nUid:\t0\t0\t0\t0\n")
+    (process / "status").write_text("Name:\tceph-fuse\nUid:\t0\t0\t0\t0\nCapEff:\t3fffffffff\n")
     (process / "cwd").symlink_to("/lab")
     (tmp_path / "78").mkdir()
     found = access_of(mount(FUSE), tmp_path)

@@ -118,6 +118,7 @@ def serve(metrics: Metrics, address: str, port: int, say: Callable[[str], None])
 
 class _Handler(WSGIRequestHandler):
     timeout = 5.0  # close a connection after this number of seconds without data
+    get_stderr = staticmethod(io.StringIO)  # Discard tracebacks of invalid requests.
 
     def handle(self) -> None:
         """Handle a request. Read at most 8 KiB of it, because http.server would read up to 6 MiB of headers."""
@@ -130,6 +131,12 @@ class _Handler(WSGIRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Do not log scrapes."""
+
+    def get_environ(self) -> dict[str, Any]:
+        """Return the request without the header Accept, because prometheus_client fails if its version is no number."""
+        environ = super().get_environ()
+        environ.pop("HTTP_ACCEPT", None)
+        return environ
 
 
 class _Server(ThreadingMixIn, WSGIServer):

@@ -48,6 +48,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.mount": (rf"(?!/({_SYSTEM})(/|$)|.*/\.\.?(/|$)){_PATH[0]}", "a path such as /mnt/mdt0 or /srv/home"),
     "Pdu.snmp_version": _one_of("1", "2c", "3"),
     "Cluster.drbd": _one_of("8.4", "9"),
+    **dict.fromkeys(("Network.switch", "Network.stands_in_for"), (r"[\w .,:/()+'-]{0,200}", "a text without markup")),
     "Network.interface": (r"[A-Za-z0-9_.-]{1,15}", "the name of a network card, such as bond0"),
     "FileSystem.kind": _one_of("lustre", "nfs", "service"),
     "FileSystem.lnet": (r"(tcp|o2ib|kfi|gni|efa)\d{0,3}", 'a network of LNet, such as "tcp" or "o2ib1"'),

@@ -189,7 +189,10 @@ class _Look:
 
     def repeat(self) -> None:
         while not self._stopping.is_set():
-            self._answer = time.monotonic(), self.target.lost_servers()
+            known = None
+            with suppress(StrakesError, ValueError):  # A later look may succeed.
+                known = self.target.lost_servers()
+            self._answer = time.monotonic(), known
             self._stopping.wait(_TICK_S)
 
     def lost(self) -> Mapping[str, LostServer]:

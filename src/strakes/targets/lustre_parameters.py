@@ -209,8 +209,8 @@ class States:
         """Return whether the client has lost the target. A deactivated target or a new connection attempt is no loss.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
-        >>> idle.lost(51), idle.lost(60)
-        (False, True)
+        >>> idle.lost(51), idle.lost(60), States("NEW", ()).refused(60)
+        (False, True, False)
         """
         if self.working or self.deactivated:
             return False
@@ -225,7 +225,7 @@ class States:
         ends_unix_s = (*(change.unix_s for change in since[1:]), now_unix_s)
         attempts = [
             ended - change.unix_s
-            for change, ended in zip(since, ends_unix_s, strict=True)
+            for change, ended in zip(since, ends_unix_s, strict=False)
             if change.state == "CONNECTING"
         ]
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S

@@ -157,6 +157,15 @@ def _credentials(process: Path) -> tuple[set[int], bool]:
     return {int(word) for word in fields["Uid"].split()}, bool(int(fields["CapEff"], 16) & _SYS_ADMIN)
 
 
+def ending(status: int) -> str:
+    """Describe an exit status: "exit status 3" or, for a signal (negative), "killed by SIGKILL"."""
+    if status >= 0:
+        return f"exit status {status}"
+    with suppress(ValueError):  # Real-time signals have no names.
+        return f"killed by {signal.Signals(-status).name}"
+    return f"killed by signal {-status}"
+
+
 def lock_file(descriptor: int, path: Path, limit_s: float) -> None:
     """Lock a file. Raises OSError if flock(2) fails, EnvironmentLacksError if another process keeps the lock."""
     ends_s = time.monotonic() + limit_s

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from strakes.base.processes import wait_for_end
+from strakes.base.processes import ending, wait_for_end
 
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
@@ -124,10 +124,8 @@ class EngineProcess:
         if not self._wait(_JOIN_S):
             self.stop(_JOIN_S)
             return "it closed its output"
-        status = self._process.returncode
-        text = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         self._close()
-        return "; ".join([text, *self._last_words])
+        return "; ".join([ending(self._process.returncode), *self._last_words])
 
     def _wait(self, seconds: float) -> bool:
         try:

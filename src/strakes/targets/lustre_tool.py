@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import shlex
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.processes import ending
 from strakes.base.units import counted
 from strakes.targets.answers import MOST_VALUES, NotUnderstoodError, limit_values, not_understood, understood
 from strakes.targets.command import MOST_OUTPUT_BYTES, OUTPUT_BYTES, Command, CommandTimeout, Completed, Runner
@@ -76,7 +76,7 @@ def refusal(done: Completed, what: str, remedy: str = "") -> StrakesError:
     """Return the exception for a failed ``lfs`` or ``lctl``. ``remedy``: advice for an invalid value."""
     where, why = shlex.join(done.argv), explanation(done)
     if done.status < 0:
-        why = f"the command was ended by {signal.Signals(-done.status).name}"
+        why = ending(done.status)
     elif not why and done.status == _USAGE_STATUS:
         why = "it printed its usage instead"
     elif not why:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import resource
-import signal
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any, get_args
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.file_kinds import refuse_other_kind
+from strakes.base.processes import ending
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
@@ -181,8 +181,7 @@ def read_log(path: Path) -> LogFacts:
             why = answer
     except EOFError:
         child.join()
-        status = child.exitcode or 0
-        why = f"PyDarshan ended with {signal.Signals(-status).name if status < 0 else f'status {status}'}"
+        why = f"PyDarshan ended: {ending(child.exitcode or 0)}"
     finally:
         child.kill()
         child.join()

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from strakes.base.foreign_text import without_secrets
 
-# Maximum length of an error's text in characters: 50 lines of 80 columns. The search for secrets covers twice this
-# length, because a password in USER:PASSWORD@ is recognised only at the @.
+# Maximum length of an error's text in characters: 50 lines of 80 columns. Secrets are removed before the text is
+# cut, from double the maximum, because a password in USER:PASSWORD@ is recognised only at the @.
 _MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # Exit status that shells report after SIGPIPE.
 

@@ -26,7 +26,7 @@ _DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# Seconds that a child may take to exit after its work: the first if it waits in the kernel, the second if not.
+# Seconds that a child may take to exit after its work: 5 s if the child waits in the kernel, 10 s if not.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
 _GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt until the child is abandoned. The command must end within 30 s.

@@ -60,7 +60,7 @@ def takes(**defaults: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Return a decorator that adds options and arguments to a command, according to the parameters of its function.
 
     The default or the annotation of a parameter declares an option. If the annotation is a dataclass, each field of the
-    class declares an option, and the function gets an instance. ``defaults``: option -> default for this command.
+    class declares an option, and the function gets an instance. ``defaults``: defaults by option.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -217,7 +217,7 @@ def _data_per_rank(text: str) -> int:
 
 
 def assignments(words: Iterable[str], example: str) -> dict[str, str]:
-    """Return name -> value for words of the form NAME=VALUE. Raises BadInputError for other words.
+    """Parse words NAME=VALUE into a mapping. For other words, raises BadInputError that suggests ``example``.
 
     >>> assignments(["transfer=64KiB,1MiB"], "transfer=1MiB")
     {'transfer': '64KiB,1MiB'}

@@ -31,7 +31,7 @@ _WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover und
 
 @dataclass(frozen=True)
 class Pending(Record):
-    """Fault that must be undone. ``directory``: path and inode of the working directory. ``path``: its file."""
+    """Fault to undo, recorded in the file ``path``. ``directory``: path and inode number of the working directory."""
 
     fault: str
     owner: Owner

@@ -131,7 +131,7 @@ def outcome_of(
     """Return the outcome of a drill.
 
     ``expected``: SHA-256 of the planned files. ``read``: SHA-256 of the files found, or None if they were not read.
-    ``waiting``: rank -> due time of its operation that is pending at ``until_s``.
+    ``waiting``: by rank, the due time of the operation that is pending at ``until_s``.
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()

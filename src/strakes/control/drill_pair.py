@@ -55,7 +55,7 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
 class FaultTrial:
     """The outcome of one fault on the two servers.
 
-    ``switched_off``: fenced node -> seconds from the fault until the node's BMC was asked to cut the power.
+    ``switched_off``: for each fenced node, seconds from the fault until the node's BMC was asked to cut the power.
     ``outage_s``: longest wait of a client, or None if a client got no more answers. ``told``: number of alerts.
     """
 

@@ -29,7 +29,7 @@ Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 @dataclass(frozen=True)
 class Reading:
-    """Values of a knob. ``values``: place (such as a server) -> value, or None for a place without a value.
+    """Values of a knob. ``values``: value at each place (such as a server), or None for a place without a value.
 
     ``why``: reason for missing values. ``unread``: error message about a server that could not be read.
     """
@@ -42,7 +42,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Effective:
-    """Values of a knob after a change. ``in_force``: daemon -> value that the daemon uses."""
+    """Values of a knob after a change. ``in_force``: value that each daemon uses."""
 
     knob: Knob
     wanted: str

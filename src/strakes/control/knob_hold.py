@@ -100,9 +100,9 @@ def other_store(place: KnobPlace, store: Path) -> str:
 
 
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
-    """Return the records of a store, and the errors of damaged records of any store.
+    """Return the records of settings that runs of ``store`` changed, and the errors of all damaged records.
 
-    Skips files that other users can write or replace, because strakes runs the commands in these files.
+    A record contains commands that strakes runs, so skip records that other users can write or replace.
     """
     found: list[KnobRecord] = []
     errors: list[StrakesError] = []

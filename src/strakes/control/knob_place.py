@@ -111,7 +111,7 @@ class KnobPlace:
             raise ValueError("it is neither a file nor a command")
 
     def beside(self, setting: str) -> KnobPlace:
-        """Return the place of another setting in this directory, which the system changes together with this one."""
+        """Return the place of ``setting`` in this setting's directory. The system changes both settings together."""
         above, separator, _ = self.name.rpartition("/" if self.file else ".")
         name, knob = f"{above}{separator}{setting}", f"{self.knob.partition('.')[0]}.{setting}"
         file, words = (name, ()) if self.file else ("", (*self.read_words[:-1], name))

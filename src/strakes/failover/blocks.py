@@ -146,7 +146,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Host:
-    """A node of a DRBD resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one per link."""
+    """A node of a DRBD resource. ``volumes``: (device, disk, meta-disk) by number. ``addresses``: one per link."""
 
     name: str
     volumes: dict[str, tuple[str, str, str]]

@@ -140,7 +140,7 @@ class CibBuilder:
                 operation.attrib.setdefault("timeout", f"{limit:g}s")
 
     def group(self, identity: str, members: Sequence[str], meta: Pairs = _NONE, place: Pairs = _NONE) -> None:
-        """Move resources into a new or existing group. ``place``: "before" or "after" -> the member next to them."""
+        """Move resources into a new or existing group. ``place``: {"before": ID} or {"after": ID} of a member."""
         group = self.find(identity)
         if group is None:
             group = self._add(self._sections["resources"], "group", identity)

@@ -79,7 +79,7 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """A storage device and the service that uses it, such as a Lustre OST. ``devices``: node -> path of the disk."""
+    """A storage device and the service that uses it, such as a Lustre OST. ``devices``: paths of the disk by node."""
 
     name: str
     devices: dict[str, str]

@@ -64,7 +64,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Thing:
-    """An object that a rule checks. ``where``: its name in messages. ``fact``: property -> its values."""
+    """An object that a rule checks. ``where``: its name in messages. ``fact``: values of each property."""
 
     where: str
     fact: Facts
@@ -128,7 +128,7 @@ def number(text: str) -> float | None:
 
 
 def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
-    """Return whether the properties of an object pass all tests. ``conditions``: name of a property -> test."""
+    """Return whether the properties of an object pass all tests. ``conditions``: tests by property name."""
     return all(passes(test, facts(name), facts) for name, test in conditions.items())
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 from strakes.base.errors import BadInputError
 from strakes.base.interrupts import ended_after
 
-# Maximum numbers: of resources or nodes, and of constrained pairs of resources. Rules take quadratic time.
+# Maximum number of resources or nodes, then of constrained pairs of resources. Rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
 MOST_DEPTH = 100  # Maximum depth of nested XML elements. At 800, rules exceed Python's default of 1,000 stack frames.
 # Maximum attributes of an XML element, and characters of a name. crm_simulate takes 0.3 s for 8,192 (measured).

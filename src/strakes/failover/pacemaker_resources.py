@@ -145,7 +145,7 @@ class Order:
 
 
 class Ties:
-    """Groups, colocations and orders of a CIB. ``templates``: resource -> its template. ``tags``: tag -> ids."""
+    """Groups, colocations and orders of a CIB. ``templates``: template by resource. ``tags``: ids by tag."""
 
     def __init__(
         self,

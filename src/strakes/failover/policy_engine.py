@@ -263,7 +263,7 @@ class Event:
 
 
 class FailureEngine:
-    """Predicts the effect of failures with Pacemaker's policy engine. ``services``: target -> service."""
+    """Predicts the effect of failures with Pacemaker's policy engine. ``services``: services by target."""
 
     def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path, limit_s: float) -> None:
         self._engine, self._cib = PolicyEngine(setup, directory, limit_s), setup.pacemaker

@@ -40,10 +40,10 @@ from strakes.targets.command import Runner, run
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Predicted state of a cluster after an event. ``places``: resource -> (node, role) pairs.
+    """Predicted state of a cluster after an event. ``places``: (node, role) pairs of each resource.
 
-    ``guests``: (resource, host) -> (guest node that runs the resource on this host, container of the guest node).
-    ``served``: target -> node that serves the target, or an empty text.
+    ``guests``: mapping of (resource, host) to (guest node that runs the resource on the host, container of this node).
+    ``served``: mapping of target to the node that serves it, or to an empty text.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
@@ -299,7 +299,7 @@ def _read_plan(directory: Path) -> Setup:
     if (root / DESCRIPTION).is_file():
         content = read_below(root, DESCRIPTION, _MOST_BYTES).decode(errors="replace")
         cluster = described(parse_toml(content, str(root / DESCRIPTION), "the description"))
-    # Prefix a directory named "the running cluster" with ./ to distinguish it from the running cluster.
+    # In messages, "the running cluster" means the live cluster. A directory of this name gets the prefix "./".
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     setup = setup_of(where, root, texts, cluster)
     return replace(setup, undefined=(*setup.undefined, *left))

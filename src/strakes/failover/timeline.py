@@ -303,7 +303,7 @@ class SplitBrainJudgement:
 def judge(
     copies: Mapping[str, Sequence[JournalRecord]], acknowledged: Sequence[Acknowledgement], in_use: str
 ) -> SplitBrainJudgement:
-    """Compare the copies of a journal. ``copies``: node -> its records in order. ``in_use``: serving node.
+    """Compare the copies of a journal. ``copies``: records of each node, in order. ``in_use``: serving node.
 
     A copy that lacks the last records is outdated, which is no split brain. Unacknowledged last records are harmless.
     """

@@ -401,7 +401,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """Durations of the phases of a fail-over. ``looks_s``: resource -> seconds until a monitor notices its failure."""
+    """Durations of the phases of a fail-over. ``looks_s``: seconds until monitoring notices a failure, by resource."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -413,7 +413,7 @@ class Times:
 
     @classmethod
     def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
-        """Return the times in the configuration files. ``services``: target -> service."""
+        """Return the times in the configuration files. ``services``: mapping of target to service."""
         cib = setup.pacemaker
         first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
         levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1

@@ -36,7 +36,7 @@ class Configuration:
     """A parsed configuration file.
 
     ``form``: how messages show section and key, such as "[{}] {}". ``notes``: how strakes differs from the tool, for
-    the user. ``entries``: (section, key) -> entry.
+    the user. ``entries``: entries by (section, key).
     """
 
     tool: str

@@ -136,7 +136,7 @@ def time_of(text: str) -> datetime | None:
 
 
 def settings_of(facts: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Setting]:
-    """Return name in strakes -> value, for the settings of a test. ``names``: name in the tool -> name in strakes."""
+    """Return the settings of a test by their names in strakes. ``names``: mapping of tool's name to strakes' name."""
     settings: dict[str, Setting] = {}
     for key, text in facts.items():
         name, digits = names.get(key, ""), re.match(r"\d{1,18}(?!\d)", text)

@@ -90,7 +90,7 @@ CONFIG = "ceph.conf"
 def config_text(
     directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]
 ) -> str:
-    """Return the text of ceph.conf. ``ports``: server -> port. ``devices``: number of an OSD -> its block device."""
+    """Return the text of ceph.conf. ``ports``: ports by server. ``devices``: block devices by number of the OSD."""
     given = {"lab": directory, "fsid": fsid, "ports": ports, "options": options, "devices": devices}
     return rendered(CONFIG, **given, tick_s=int(MONITOR_TICK_S), uid=os.geteuid(), gid=os.getegid())
 

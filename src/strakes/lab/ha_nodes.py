@@ -85,8 +85,8 @@ _INODES = 262_144
 # tables later, and DRBD would send these 64 MiB. Without -b 1024, DRBD would send 29 kB instead of 9 kB for a file.
 _MAKE = f"mkfs.ext4 -q -b 1024 -N {_INODES} -E nodiscard,assume_storage_prezeroed=1"
 _COMMAND_S = 300.0
-# Time-outs of DRBD: the first two in tenths of a second, the other two in seconds. By default, DRBD closes a connection
-# if an answer takes more than 0.5 s, which happens on a busy machine.
+# Time-outs of DRBD: ping-timeout and timeout in tenths of a second, ping-int and connect-int in seconds. By default,
+# DRBD closes a connection if an answer takes more than 0.5 s, which happens on a busy machine.
 _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
 # Fast resynchronisation of DRBD after a power cut (about 40 MiB).
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"

@@ -10,7 +10,7 @@ from strakes.model.plan import Plan
 
 # Name of the phase during which the fault is injected.
 WATCH = "watch"
-# If clients hang, the fault is undone this number of seconds after their planned end.
+# If clients hang, the fault is undone this number of seconds after the planned end of the clients.
 _GRACE_S = 60.0
 
 

@@ -22,7 +22,7 @@ class Beginning(Record):
     crowded: bool = False
 
 
-# Maximum delay of the last rank as a share of a phase. Rates that differ by twice this share still count as "alike".
+# Maximum delay of the last rank as a share of the phase's duration. Rates up to 10 % apart count as "alike".
 APART_SHARE = 0.05
 
 

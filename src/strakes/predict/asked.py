@@ -55,7 +55,7 @@ class Stated:
     capacities: Mapping[tuple[Part, str], float] = field(default_factory=dict)
 
     def of(self, unit: str) -> dict[Part, float]:
-        """Return the limits in the unit ``unit``: component -> capacity of one such component."""
+        """Return the limits in the unit ``unit``: for each component, the capacity of one such component."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
 

@@ -41,7 +41,7 @@ class Evidence:
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:
-        """Return logarithm and standard error of a component's stated capacity, or None if none is stated."""
+        """Return the log capacity expected from a stated limit, and the standard error of the log. None: no limit."""
         if part not in self.stated:
             return None
         most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)

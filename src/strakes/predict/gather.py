@@ -114,7 +114,7 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return the median at one system size, or None if no value is usable. ``busy``: component -> utilization."""
+    """Return the median at one system size, or None if no value is usable. ``busy``: utilization by component."""
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:

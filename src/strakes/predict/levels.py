@@ -77,7 +77,7 @@ class Scale:
 class MeasuredLevel:
     """Measurements of one quantity at one scale. ``log_value`` is the logarithm of the median of ``runs`` runs.
 
-    ``log_error``: standard error of ``log_value``. ``busy``: component -> utilization (0 to 1). ``from_cache``: client
+    ``log_error``: standard error of ``log_value``. ``busy``: utilization (0 to 1) by component. ``from_cache``: client
     caches served the operations. ``requests``: requests to metadata servers per operation. ``caution``: warning if the
     value may be the speed of this node's memory, else empty.
     """

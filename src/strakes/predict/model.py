@@ -36,7 +36,7 @@ SURE = 0.67
 class Forecast:
     """Median and 80 % interval of a future measurement.
 
-    ``saturates``: component -> probability that it limits the rate.
+    ``saturates``: for each component, the probability that it limits the rate.
     """
 
     median: float
@@ -130,7 +130,7 @@ class Model:
 
 
 def prior(scales: Sequence[Scale], population: Population) -> tuple[Array, Array]:
-    """Return the log rates (m, n) of m growth curves at n scales, and the covariance (n, n) of deviations."""
+    """Return the prior of log rates at n scales: means (m, n) of m growth curves, their common covariance (n, n)."""
     ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
     means = ranks + (population.exponent - 1) / _BEND * np.log1p((np.exp(ranks) / BOUNDS[:, None]) ** _BEND)
     covariance = population.wander**2 * np.minimum.outer(ranks, ranks)

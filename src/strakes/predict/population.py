@@ -14,9 +14,9 @@ class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
     ``curves``: probability that a file system saturates at 1, 4, 16, ... ranks. ``exponent``: exponent of the rate's
-    growth with ranks after saturation. ``scatter``: standard deviation of a measurement. ``wander``: standard deviation
-    of the random walk around the curve when the ranks grow by a factor of e. ``targets``, ``files``: mean and standard
-    deviation of the exponent of the rate's growth with targets and with files.
+    growth with ranks after saturation. ``scatter``: standard deviation of a log rate between runs. ``wander``: standard
+    deviation of the random walk around the curve when ranks grow by a factor of e. ``targets``, ``files``: mean and
+    standard deviation of the exponent of the rate's growth with targets and with files.
     """
 
     curves: Sequence[float]

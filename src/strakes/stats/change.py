@@ -33,7 +33,7 @@ EARLY_FACTOR = 4.0
 _CLIP = 3.0
 # Simulated series: their number, their length, and the number of warm-up values. Run time is proportional to each.
 _PATHS, _HORIZON, _WARM_UP = 200, 128, 30
-# Number of past values from which the noise is estimated. 256 values give its standard deviation to 7%.
+# Number of past values from which the noise is estimated. With 256, its standard deviation has an error of 7%.
 _LONGEST_PAST = 256
 # Estimate the noise again if the series has grown by this factor, or by this number of values.
 _GROWN, _RENEWED = 1.4, 128
@@ -46,7 +46,7 @@ _LARGEST_AUTOCORRELATION = 0.97
 # Maximum expected number of false alarms in a simulated series. The Gumbel distribution is fitted to 200 series, so it
 # does not describe rare events. Series without any alarm are rare (0.03%) if 8 alarms are expected.
 _MOST_EXPECTED = 8.0
-# Mean of the standard Gumbel distribution (Gumbel 1958), and standard deviation assumed for a constant series.
+# Mean of the standard Gumbel distribution (Gumbel 1958). A constant series has an assumed standard deviation of 1e-9.
 _EULER, _SMALLEST_SCALE = 0.5772, 1e-9
 
 

@@ -32,8 +32,8 @@ FEWEST_BLOCKS = 3
 # The prior of a log ratio is a mixture of normal distributions with these standard deviations. The smallest (2%)
 # describes differences that do not matter. The largest describes the highest measured ratio, 1,700.
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-# Prior weight of each standard deviation, as a number of comparisons. The weights are fitted to surveys of five file
-# systems. Half or double weights change the grade of 2% of the answers.
+# Prior weight of each normal distribution in ``SCALES``, as a number of comparisons. The weights are fitted to surveys
+# of five file systems. Halving or doubling all weights changes the grade (such as "sure") of 2% of the answers.
 PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 
@@ -105,7 +105,7 @@ class Shrinkage:
 
 # Minimum variance of log rates. Clocks and counters resolve about 0.2%.
 _SMALLEST_VARIANCE = 0.002**2
-# Minimum number of variances for estimating their spread. Four variances give it with a standard error of 82%.
+# Minimum number of variances for estimating their spread. With four, the spread has a standard error of 82%.
 _FEWEST_CONTRASTS = 4
 
 

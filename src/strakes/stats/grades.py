@@ -27,8 +27,8 @@ from strakes.stats.contrasts import (
 Grade = Literal["sure", "likely", "alike", "undecided"]
 Values = Mapping[int, float]
 
-# Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys give 24 likely answers. They give
-# 18 with half this probability, and 32 with double this probability (bench/truth).
+# Maximum posterior probability that a "likely" answer is wrong. 60 simulated surveys give 24 likely answers. With
+# half this maximum they give 18, and with double this maximum 32 (bench/truth).
 LIKELY_ERROR = 0.07
 # Number of rounds before an interim analysis -> error probability of this analysis. If successive rounds correlate by
 # 0.5, the total error probability rises by up to a quarter.
@@ -91,7 +91,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """The question "which setting is best?". ``levels``: for each setting, round -> measured value.
+    """The question "which setting is best?". ``levels``: for each setting, the measured values by round.
 
     ``ordered``: settings are sorted by cost, and the answer is the cheapest that is good enough. ``biased``: the
     ratios have a systematic error, so the grade "alike" and ``ordered`` do not apply.

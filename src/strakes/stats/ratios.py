@@ -17,8 +17,8 @@ from strakes.base.language import gettext
 from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
 
-# Two single runs get a verdict only if they differ by at least this share. 90% of the pairs of runs on an unchanged
-# system differ by less (docs/statistics.md).
+# Two single runs get a verdict only if their rates differ by at least this share. In 90% of the pairs of runs on an
+# unchanged system, the rates differ by less (docs/statistics.md).
 ONE_PAIR = 0.4
 # Minimum number of batches. The medians of fewer batches have no interval at a confidence of 99%.
 _FEWEST_BATCHES = 8
@@ -52,8 +52,8 @@ class Judged:
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
     """Return the ratio a / b of the values of two settings: a trimmed mean over common rounds, with its interval.
 
-    ``a``, ``b``: round -> value. A disturbance that affects a whole round cancels. The interval is None with fewer than
-    three common rounds, or with a value of zero or less. Raises ValueError without a common round.
+    ``a``, ``b``: values by round. A disturbance that affects a whole round cancels. The interval is None with fewer
+    than three common rounds, or with a value of zero or less. Raises ValueError without a common round.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -221,7 +221,7 @@ def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_be
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
     """Return round -> geometric mean of all measurements, for rounds in which every measurement has a value.
 
-    ``cells``: for each measurement, round -> value, and whether lower values are better (these are inverted).
+    ``cells``: for each measurement, values by round, and whether lower values are better (these values are inverted).
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Minimum number of different client counts. The law has three coefficients, so it fits any three rates. A survey
-# measures five client counts, so double this minimum would prevent every fit.
+# Minimum number of different client counts for a fit. The scalability law has three coefficients, so it fits any three
+# rates. A survey measures five client counts, so no fit would be possible with a doubled minimum of eight.
 FEWEST_LEVELS = 4
 # Number of bootstrap samples. Each end of a 90% interval has an error of 9% of a standard deviation.
 RESAMPLES = 500
 # Maximum relative residual for an extrapolation. In 30 simulated systems, 80% of the intervals at 64 clients (fitted up
-# to 32) contain the true rate. With double this value, only 57% do.
+# to 32) contain the true rate. With double this maximum, only 57% do.
 _DESCRIBES = 0.05
 
 
@@ -102,7 +102,7 @@ class Scalability:
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
-    """Fit the law to ``rates``: number of clients -> rates of runs.
+    """Fit the law to ``rates``: the rates of runs by number of clients.
 
     Raises ValueError for fewer than four different numbers of clients, or for a rate that is not positive.
 

@@ -1,4 +1,4 @@
-"""access-patterns: one or many files, with whole, segmented or strided access. After Zanon Boito et al. (2009)."""
+"""access-patterns: one or many files, with whole, segmented or strided access. Source: Zanon Boito et al. (2009)."""
 
 from __future__ import annotations
 

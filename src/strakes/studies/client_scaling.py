@@ -1,4 +1,4 @@
-"""client-scaling: rate by number of clients, fitted with the universal scalability law. After StorNext (2011)."""
+"""client-scaling: rate by number of clients, fitted with the universal scalability law. Source: StorNext (2011)."""
 
 from __future__ import annotations
 

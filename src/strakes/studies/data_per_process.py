@@ -1,4 +1,4 @@
-"""data-per-process: data sizes at which writes saturate and reads leave the cache. After Tian et al. (2020)."""
+"""data-per-process: data sizes at which writes saturate and reads leave the cache. Source: Tian et al. (2020)."""
 
 from __future__ import annotations
 

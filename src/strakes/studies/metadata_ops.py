@@ -1,4 +1,4 @@
-"""metadata-ops: mdtest's six operations and five others. After Zeng et al. (2021), figures 5-8."""
+"""metadata-ops: mdtest's six operations and five others. Source: Zeng et al. (2021), figures 5-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""namespace-scaling: metadata rates by number of targets and placement. After Booher and Kulkarni, steps 2-4."""
+"""namespace-scaling: metadata rates by number of targets and placement. Source: Booher and Kulkarni, steps 2-4."""
 
 from __future__ import annotations
 

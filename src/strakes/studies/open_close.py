@@ -1,4 +1,4 @@
-"""open-close: time to open and close files in parallel, by number of ranks. After Tian et al. (2020), figure 9."""
+"""open-close: time to open and close files in parallel, by number of ranks. Source: Tian et al. (2020), figure 9."""
 
 from __future__ import annotations
 

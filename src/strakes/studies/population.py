@@ -1,4 +1,4 @@
-"""population: creation rate of small files while the number of existing files grows. After StorNext (2011)."""
+"""population: creation rate of small files while the number of existing files grows. Source: StorNext (2011)."""
 
 from __future__ import annotations
 

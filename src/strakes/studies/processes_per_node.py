@@ -1,4 +1,4 @@
-"""processes-per-node: number of processes that saturate a node. After Tian et al. (2020), section 3.3."""
+"""processes-per-node: number of processes that saturate a node. Source: Tian et al. (2020), section 3.3."""
 
 from __future__ import annotations
 

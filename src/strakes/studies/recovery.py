@@ -1,4 +1,4 @@
-"""recovery: waiting time of clients in a metadata fail-over, by number of clients. After Zeng et al. (2021)."""
+"""recovery: waiting time of clients in a metadata fail-over, by number of clients. Source: Zeng et al. (2021)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strakes.studies.study import Cells, Context, Study
 
 # Number of clients -> priority (1: measured first). A client is a libcephfs session: 12 threads, 1.6 MB of memory.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Files created just before the fault, and clients that create them. Replay of the files doubled recovery times or more.
+# Numbers of files created just before the fault, and of their creators. Replay at least doubled recovery times.
 _IN_FLIGHT, _CREATORS = 50_000, 50
 # Largest number of clients with a published recovery time (420 seconds).
 _FORECAST_CLIENTS = 2000

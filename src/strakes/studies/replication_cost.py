@@ -1,4 +1,4 @@
-"""replication-cost: cost of synchronous replication of metadata. After Zeng et al. (2021), section 3.2.
+"""replication-cost: cost of synchronous replication of metadata. Source: Zeng et al. (2021), section 3.2.
 
 DIR is on a replicated device. If ``--against`` names a directory on an equal device without replication, the study
 reports the cost as a ratio with an interval. On DRBD, it also reports the bytes sent to the other node.

@@ -1,4 +1,4 @@
-"""startup-load, restart-dump: common I/O strategies of applications, and alternatives. After Tian et al. (2020)."""
+"""startup-load, restart-dump: common I/O strategies of applications, and alternatives. Source: Tian et al. (2020)."""
 
 from __future__ import annotations
 

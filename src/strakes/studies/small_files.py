@@ -1,4 +1,4 @@
-"""small-files: the steps of Postmark on pools of small files: fill, transactions, remove. After StorNext (2011)."""
+"""small-files: the steps of Postmark on pools of small files: fill, transactions, remove. Source: StorNext (2011)."""
 
 from __future__ import annotations
 

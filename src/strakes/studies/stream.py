@@ -1,4 +1,4 @@
-"""stream: sequential bandwidth as dd measures it, by block size and number of ranks. After StorNext (2011)."""
+"""stream: sequential bandwidth as dd measures it, by block size and number of ranks. Source: StorNext (2011)."""
 
 from __future__ import annotations
 

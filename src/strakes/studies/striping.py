@@ -1,4 +1,4 @@
-"""striping: stripe count and stripe size for small, medium and large files. After Tian et al. (2020), section 3.4."""
+"""striping: stripe count and stripe size for small, medium and large files. Source: Tian et al. (2020), section 3.4."""
 
 from __future__ import annotations
 

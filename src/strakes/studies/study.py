@@ -58,7 +58,7 @@ class Context:
 
     ``max_bytes``, ``max_items``: limits of one plan. ``most_ranks``: maximum number of ranks. ``full``: measure every
     value of each setting. ``least_priority``: leave out measurements with a larger (less important) priority number.
-    ``files``, ``data_per_rank``: requested by the user. ``nodes``: host -> maximum number of ranks (empty: one host).
+    ``files``, ``data_per_rank``: requested by the user. ``nodes``: maximum number of ranks by host (empty: one host).
     """
 
     file_system: str

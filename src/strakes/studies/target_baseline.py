@@ -1,4 +1,4 @@
-"""target-baseline: rate of each target alone, to find slow or broken ones. After Booher and Kulkarni, step 1."""
+"""target-baseline: rate of each target alone, to find slow or broken ones. Source: Booher and Kulkarni, step 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""transfer-size: bandwidth by bytes per call. After Tian et al. (2020), section 3.1."""
+"""transfer-size: bandwidth by bytes per call. Source: Tian et al. (2020), section 3.1."""
 
 from __future__ import annotations
 

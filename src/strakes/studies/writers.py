@@ -1,4 +1,4 @@
-"""writers: bandwidth by number of writers that gather the data of other ranks. After Tian et al. (2020)."""
+"""writers: bandwidth by number of writers that gather the data of other ranks. Source: Tian et al. (2020)."""
 
 from __future__ import annotations
 

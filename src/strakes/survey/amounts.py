@@ -76,8 +76,8 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
     """Return ``context`` with the chosen length of phases, and the priority of the least important cells to measure.
 
-    ``loads``: priority -> load of all cells that are at least as important. If the requested amounts do not fit into
-    the budget, raises BadInputError that names a sufficient budget.
+    ``loads``: for each priority, the load of all cells of at least this importance. If the requested amounts do not fit
+    into the budget, raises BadInputError that names a sufficient budget.
     """
     asked_s = asked_phase_s(request, context)
     wanted_s = asked_s or (LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S)

@@ -234,10 +234,10 @@ def _balance(sample: Sample) -> float:
 def slowdown(sample: Sample, facts: Mapping[str, Any]) -> float:
     """Return the factor by which other programs on the processors lengthened a phase.
 
-    Assume that ``k`` ranks, on average, and ``m`` other threads are ready to run on ``c`` processors, and share them
-    equally (egalitarian processor sharing, Kleinrock, 1967). Then the other threads cause the share
-    m / max(m, k + m - c) of the ranks' waiting time. Without them, the phase takes at least the ranks' running time / c
-    (utilization law, Denning and Buzen, 1978).
+    The factor is the phase's duration divided by the duration without other programs, the larger of two estimates: the
+    ranks' total running time / c (utilization law, Denning and Buzen, 1978), and the maximum, over the ranks, of the
+    rank's duration - waiting time * m / max(m, k + m - c). On average, k ranks and m other threads are ready to run.
+    They share c processors equally (egalitarian processor sharing, Kleinrock, 1967).
 
     >>> rows = [[0, 0.0, 6.0, 1.0, 4.0], [1, 0.0, 5.0, 1.0, 4.0]]
     >>> columns = ["rank", "start_s", "end_s", "running_s", "runnable_s"]

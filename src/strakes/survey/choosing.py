@@ -45,7 +45,7 @@ _LONGEST_PILOT_PHASE_S = 0.5
 _PILOTS = 2
 # Number of trials whose median duration gives the overhead outside phases. Time grows in proportion.
 _SMALLEST_PILOTS = 3
-# Positions of three cells in the order of duration (0: shortest, 1: longest). Their trials check the chosen amounts.
+# Quantiles of the cells' planned durations. Trials of these three cells show how far to reduce the pilot's rates.
 _REHEARSED = (1 / 6, 1 / 2, 5 / 6)
 # Maximum expected time of a measurement with several times the work, as a share of the budget.
 _LONGER_SHARE = 0.04

@@ -22,7 +22,7 @@ class Condition:
     at_least: float = 0.0
 
     def is_met(self, verdict: str, ratio: float | None) -> bool:
-        """Return whether a verdict with this ratio meets the condition."""
+        """Return whether a verdict on a measurement meets the condition. ``ratio``: rate in B divided by rate in A."""
         if verdict != self.verdict:
             return False
         if verdict == Verdict.INCONCLUSIVE:

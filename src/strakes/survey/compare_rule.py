@@ -15,8 +15,8 @@ class Rule:
     """Rule for the verdicts on ratios of B to A.
 
     ``single``: A and B are single runs, compared by their rounds. ``in_turn``: runs of A and B alternate. ``margin``:
-    relative difference up to which rates count as equal. ``client``: speed of the client in B divided by A. ``load``:
-    ratio that the machine's load may have caused. ``quiet``: after an overload, the advice to get a sure verdict.
+    relative difference up to which rates count as equal. ``client``: the client's speed in B divided by its speed in A.
+    ``load``: ratio of B to A that the load may have caused. ``quiet``: after an overload, how to get a sure verdict.
     """
 
     single: bool
@@ -44,7 +44,7 @@ class Rule:
         return [replace(one, grade=self._grade(one)) for one in judged]
 
     def counts_as_equal(self, ratio: float) -> bool:
-        """Return whether a ratio is within the margin."""
+        """Return whether a ratio of B to A is within the margin."""
         return 1 / (1 + self.margin) <= ratio <= 1 + self.margin
 
     def _of_one_pair(self, judged: Judged) -> Judged:

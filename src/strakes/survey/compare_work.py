@@ -13,7 +13,7 @@ from strakes.model.place import PLAIN
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
-# Maximum ratio of the work of comparable measurements. Twice the work changes rates by less than --margin (5 %).
+# Compare measurements whose work differs up to this factor. Twice the work changes a rate by less than 5 %.
 ALIKE_TIMES = 2.0
 
 

@@ -24,7 +24,7 @@ from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 def gather(
     store: Store, name: str = "", target: str = "", left_out: Callable[[StrakesError], None] = lambda _: None
 ) -> list[History]:
-    """Return the histories of measurements that at least two runs with the same fingerprint contain.
+    """Return a history of measurements for each group of at least two runs with the same kind and options.
 
     ``name``: name of the runs, such as transfer-size. ``left_out``: called with the error of each damaged run.
     """

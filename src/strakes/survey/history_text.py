@@ -72,7 +72,7 @@ def _line(series: HistorySeries, width: int) -> str:
         line += show(series.points[-1].median, series.unit)
         if (rise := series.seen_from) is None:
             return line
-        # A rise by the share s and a fall by s / (1 + s) are equally large on a logarithmic scale.
+        # On a logarithmic scale, a rise of a value by the share s equals a fall by s / (1 + s).
         fall = rise / (1 + rise)
         return f"{line} (a rise by {100 * rise:.2g} % or a fall by {100 * fall:.2g} % would probably have been found)"
     last = series.changes[-1]

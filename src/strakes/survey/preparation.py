@@ -43,7 +43,7 @@ _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
 # Optimistic rates, in bytes and files per second. A request that exceeds the budget even at these rates is refused.
 _FAST = Pilot(1e9, 1e9, 1e5)
-# Assumed seconds of a trial outside its phases: to refuse a request (first), and to propose a budget (second).
+# Assumed seconds of a trial outside its phases: 0 to decide whether to refuse a request, 0.1 to propose a budget.
 _BESIDE_PHASES_S = (0.0, 0.1)
 # A trial has fixed work if it takes more than this multiple of its planned time. A time limit would end it earlier.
 _OUTSIZED_TIMES = 4.0

@@ -33,7 +33,7 @@ class Schedule:
 
     A cell is open (measured again) until all questions about it are answered. Without questions, it is open until its
     interval is as narrow as ``precision`` (relative half-width). ``verdicts``: if given, only cells of selected
-    questions are open. ``visits_s``: cell -> expected seconds of its first trial.
+    questions are open. ``visits_s``: expected seconds of each cell's first trial.
     """
 
     def __init__(

@@ -394,7 +394,7 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
 
 
 def read_pins(values: Mapping[str, str]) -> Placement:
-    """Return the placement of a CephFS directory. ``values``: name of a pin attribute -> its value."""
+    """Return the placement of a CephFS directory. ``values``: values of pin attributes by name."""
     rank = values.get(PIN, "-1")
     if rank.isdecimal():
         return Placement("manual", (int(rank),), inherited=True)

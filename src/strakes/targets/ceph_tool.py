@@ -327,7 +327,7 @@ class ClientRequests:
         self._sent: dict[str, float] = {}
 
     def add(self, time_s: float, loads: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
-        """Return client -> number of its requests since the first call. ``loads``: server -> client -> load average."""
+        """Return the requests of each client since the first call. ``loads``: load averages by server and client."""
         before, self._loads = self._loads, {}
         sent: dict[str, float] = {}
         for server, of_server in loads.items():

@@ -112,7 +112,7 @@ class Layout:
 class Striping:
     """The possible layouts of files: up to ``data_targets`` stripes, with stripe sizes in multiples of ``unit_bytes``.
 
-    ``kinds``: name -> options of other layouts, for example progressive ones.
+    ``kinds``: options of other layouts by name, for example of progressive layouts.
     """
 
     data_targets: int

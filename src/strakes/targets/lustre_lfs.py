@@ -54,7 +54,7 @@ class TargetSpace(NamedTuple):
 
 
 class LustreSpace(NamedTuple):
-    """The space of targets. ``missing``: target that did not answer -> reason."""
+    """The space of targets. ``missing``: reason for each target that did not answer."""
 
     targets: tuple[TargetSpace, ...]
     missing: Mapping[str, str]

@@ -164,7 +164,7 @@ def ask_health(
 ) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
     """Query the health of servers. Return the recoveries of targets, and a sentence for each problem.
 
-    ``ways``: host -> function that runs commands on the host. Errors are added to ``answers``.
+    ``ways``: for each host, a function that runs commands there. Errors are added to ``answers``.
     """
     asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
     if THIS_NODE not in ways:

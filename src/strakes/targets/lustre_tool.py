@@ -113,7 +113,7 @@ def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[No
 
 @dataclass(frozen=True)
 class Params:
-    """The output of ``lctl get_param``. ``values``: full name of a parameter -> value of one or more lines.
+    """The output of ``lctl get_param``. ``values``: texts of one or more lines, by parameter name.
 
     ``missing``: requested names without a match. ``cut_off``: values may be truncated, mostly because the user is not
     root. ``why``: error messages of lctl.
@@ -180,7 +180,7 @@ _REST_S = 5.0
 class Answers:
     """Runner of commands that collects their errors in ``notes``. It does not restart a tool that hung.
 
-    ``hung``: tool -> (monotonic time, error). A new object with this ``hung`` retries a tool after ``_REST_S`` seconds.
+    ``hung``: (monotonic time, error) by tool. A new object with this ``hung`` retries a tool after ``_REST_S`` seconds.
     """
 
     def __init__(self, run: Runner, hung: dict[str, tuple[float, StrakesError]] | None = None) -> None:

@@ -25,7 +25,7 @@ _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
 def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
     """Return the command that prints a table of the MooseFS master. ``data``: name of the table, such as IN.
 
-    Each row begins with a title, such as "master info:". Raises EnvironmentLacksError if the master cannot be queried.
+    The command yields rows that begin with a title, such as "master info:", or raises EnvironmentLacksError.
     """
 
     def read(done: Completed) -> tuple[tuple[str, ...], ...]:

@@ -33,7 +33,7 @@ _OPERATIONS = {
 
 
 def add_up(counted: Mapping[str, float]) -> dict[str, float]:
-    """Return the sum of operation counts for each counter (``md.open``, ...). ``counted``: operation -> count."""
+    """Return the sum of operation counts for each counter (``md.open``, ...). ``counted``: counts by operation."""
     own = {name.lower(): value for name, value in counted.items()}
     return {name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
 

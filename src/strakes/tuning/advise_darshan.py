@@ -47,7 +47,7 @@ _ALL_RANKS = -1
 _MOST_MEMORY_BYTES = 8 << 30
 # The description of the application omits phases with less than this share of all data.
 _SMALL_SHARE = 0.02
-# Time limits in seconds for reading a log and all logs of a directory. Reading a damaged log may never end.
+# Time limits in seconds: for one log, and for all logs of a directory. Reading a damaged log may never end.
 _MOST_READ_S, _MOST_DIRECTORY_S = 300.0, 3600.0
 
 
@@ -55,7 +55,7 @@ _MOST_READ_S, _MOST_DIRECTORY_S = 300.0, 3600.0
 class FileRecord:
     """Counters of one file in one Darshan module, such as POSIX. ``rank``: -1 for sums over all ranks.
 
-    ``read_calls``, ``write_calls``: upper end of a size class -> number of calls. ``time_s``: seconds in reads, writes
+    ``read_calls``, ``write_calls``: number of calls by upper end of a size class. ``time_s``: seconds in reads, writes
     and metadata calls, of the slowest rank if ``rank`` is -1.
     """
 

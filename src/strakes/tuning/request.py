@@ -18,7 +18,7 @@ KIND = "tune"
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """Request for a search. ``only``: factor -> values to try. ``knobs``: system setting -> values to try.
+    """Request for a search. ``only``: values to try by factor. ``knobs``: values to try by system setting.
 
     ``resume``: continue the newest unfinished run with the same options.
     """

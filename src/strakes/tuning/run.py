@@ -203,7 +203,7 @@ class _Session:
 
 
 _LIMIT_S, _LIMIT_FACTOR = 60.0, 20.0  # A hanging trial is killed after 60 s plus 20 times the time limit of a phase.
-# Assumed number of trials in a search, and assumed duration of a trial as a multiple of the time in its phases.
+# Assumptions: number of trials in a search, and duration of a trial divided by the duration of its phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _PROCESSOR_RANKS = 4  # Maximum number of ranks per processor in a trial.
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0

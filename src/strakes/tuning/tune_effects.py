@@ -35,7 +35,7 @@ class LevelEffect:
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of all settings. ``parts``: factor -> share of the variance that it explains, largest first."""
+    """Effects of all settings. ``parts``: share of the variance that each factor explains, largest first."""
 
     levels: tuple[LevelEffect, ...]
     parts: Mapping[str, float]
@@ -74,7 +74,7 @@ def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Sett
 
 
 def _parts(space: SearchSpace, points: Sequence[Point], mean: Array) -> dict[str, float]:
-    whole = float(mean.var()) or 1.0  # If all rates are equal, all shares are 0.
+    whole = float(mean.var()) or 1.0  # If all rates are equal, each factor explains 0 % of the variance.
     varying = {which: factor.name for which, factor in enumerate(space.factors) if len(factor.levels) > 1}
     parts = {name: _within(points, mean, which) / whole for which, name in varying.items()}
     return dict(sorted(parts.items(), key=lambda part: -part[1]))

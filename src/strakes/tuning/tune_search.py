@@ -53,9 +53,9 @@ class Confirmation:
     runs: int
 
 
-# Ends of the stages as shares of the budget. Twice the first would leave fewer trials to improve good settings.
+# Used shares of the budget when the stages screen, explore and race end. Doubling the first would shorten explore.
 _SCREEN_SHARE, _EXPLORE_SHARE, _RACE_SHARE = 0.2, 0.7, 0.85
-_FINALISTS, _MOST_CONFIRMING_RUNS = 5, 20  # Maximum numbers of settings in a race, and of final runs of each.
+_FINALISTS, _MOST_CONFIRMING_RUNS = 5, 20  # Maximum numbers of settings in a race, and of final runs per setting.
 # Weights of the space-filling design: of the penalty for repeated values, and of a random term.
 _USED, _CHANCE = 0.5, 0.3
 # Settings are repeated if they are the best setting in at least this share of the posterior samples.

@@ -19,7 +19,7 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# Prior standard deviation of log hyperparameters. With twice the value, a few runs can mislead the fit.
+# Prior standard deviation of log hyperparameters. At twice this standard deviation, a few runs can mislead the fit.
 _SPREAD = 1.0
 # Number of optimisation steps in each round of the fit. After a round, the weights of runs are updated.
 _ROUNDS = (14, 8, 8)

@@ -55,7 +55,7 @@ class HeavyJobs:
         return [(job, weight / total) for job, weight in heaviest]
 
     def add(self, source: str, time_s: float, counts: Mapping[str, Mapping[str, float]]) -> list[WatchEvent]:
-        """Add the counters of a source (target -> job -> count). Return events for heavy loads that begin or end."""
+        """Add a source's counters (by target, then by job). Return events for heavy loads that begin or end."""
         before_s, before = self._before.get(source, (time_s, {}))
         self._before[source] = (time_s, counts)
         if self._from_s is None or not 0 <= time_s - self._from_s <= LONGEST_S:

@@ -147,16 +147,16 @@ def _change(size: float, *, relative: bool) -> str:
 
 
 _CYCLES_H = (24, 168)
-# Weight, in values, of the prior assumption of no seasonality. After eight values, half of a deviation is learned.
+# Weight of the prior (no seasonality) as a number of values. After 8 values, half of the seasonality is learned.
 _PRIOR_VALUES = 8.0
-# Number of past values that a mean remembers. Doubling it halves the speed of adaptation.
+# Number of past values that a mean remembers. Doubling the number halves the speed of adaptation.
 _MEMORY_VALUES = 26.0
-# Deviations are clipped at this multiple of their mean absolute value. In normal noise, 11 % of them are larger.
+# Deviations from the level are clipped at this multiple of their mean absolute value. In normal noise, 11 % are larger.
 _CLIP = 2.0
 
 
 class Rhythm:
-    """Seasonality: mean deviation for each hour of the day, plus mean residual for each hour of the week."""
+    """Seasonality: mean deviation from the level by hour of the day, plus mean residual by hour of the week."""
 
     def __init__(self) -> None:
         self._means = [[0.0] * hours for hours in _CYCLES_H]

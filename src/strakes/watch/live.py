@@ -74,7 +74,7 @@ class Clocks:
 
 
 class ServiceAlarms:
-    """Alarms about missed service levels. ``met``: service level -> 1 if the last minute met it, else 0."""
+    """Alarms about missed service levels. ``met``: for each service level, 1 if the last minute met it, else 0."""
 
     def __init__(self, levels: Sequence[ServiceLevel]) -> None:
         self._levels = levels
@@ -179,7 +179,7 @@ class LiveWatch:
 
     def _close_earlier(self, now_s: float) -> list[WatchEvent]:
         kept_until_s = self._ring.kept_until_s()
-        # If the clock was ahead, the end of the earlier watch is unknown.
+        # If the last stored time is in the future, the clock was set back. The end of the earlier watch is unknown.
         ahead_s, until_s = (kept_until_s or 0.0) - now_s, min(kept_until_s or 0.0, now_s)
         events = self._ring.events()
         if kept_until_s is not None:

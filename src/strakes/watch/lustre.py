@@ -66,7 +66,7 @@ def _names_parameter(line: str) -> bool:
 
 
 def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
-    """Return a reading of parameters and disk counters. ``disks``: disk -> counters in its line of /proc/diskstats."""
+    """Return a reading of parameters and disk counters. ``disks``: counters of each disk in /proc/diskstats."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
     served: dict[str, float] = {}

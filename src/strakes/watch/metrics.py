@@ -52,7 +52,7 @@ _FAMILIES = {
 
 
 class Metrics:
-    """Collector of metrics for prometheus-client. ``now``: metric family -> labels -> value.
+    """Collector of metrics for prometheus-client. ``now``: values by metric family and labels.
 
     To update the values, replace the whole mapping ``now``. Any thread may replace it.
     """

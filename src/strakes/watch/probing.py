@@ -181,7 +181,7 @@ class DirectoryProbe:
         return waits | ({"file-cycle": math.inf} if self._refused else {})
 
     def skip(self, now_s: float, *, clock_set_back: bool) -> None:
-        """Ignore operations that were due while this process was suspended or before a step of the clock."""
+        """Ignore overdue operations, because this process was suspended or the clock was set."""
         self._stopped_s = -math.inf if clock_set_back else now_s
         self._next_s.clear()
 

@@ -66,11 +66,11 @@ class Work:
 class CounterReading:
     """Counters of a source at ``time_s``. Counters are cumulative since their last reset.
 
-    ``work``: peer group -> disk or target -> Work. ``jobs``: target -> job -> requests, ``job_bytes``: -> bytes.
-    ``full``, ``locks``: name -> used share of the capacity. ``serving``: target in service -> time of the counters'
-    last reset, or 0 if unknown (None: the source lists no targets). ``served``: target -> requests of clients.
-    ``recovered``: target -> end of its last recovery. ``connected``: target -> begin of the connection, or 0.
-    ``figures``: metric -> value. ``devices``: disk -> target. ``missing``: errors of this reading.
+    ``work``: Work by peer group, then by disk or target. ``jobs``, ``job_bytes``: requests and bytes by target and job.
+    ``full``, ``locks``: used share of each capacity. ``serving``: for each target in service, time of the counters'
+    last reset, or 0 if unknown (None: the source lists no targets). ``served``: requests of clients by target.
+    ``recovered``: end of each target's last recovery. ``connected``: begin of each target's connection, or 0.
+    ``figures``: values by metric. ``devices``: target on each disk. ``missing``: errors of this reading.
     """
 
     source: str

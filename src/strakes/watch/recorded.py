@@ -30,7 +30,7 @@ _MOST_READING_BYTES = 256 << 20
 _MOST_LATE = 10_000
 # Memory in bytes for a line of text, in addition to its characters.
 _LINE_BYTES = 64
-# Maximum memory for the texts of events: 20,000 events of usual length. An event takes some more without its texts.
+# Maximum memory for the texts of events: 20,000 events of usual length. In addition to texts, an event takes 600 bytes.
 _MOST_EVENTS_BYTES, _EVENT_BYTES = 32 << 20, 600
 MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
 MARK = "### "
@@ -101,7 +101,7 @@ def is_recording(path: Path) -> bool:
 def readings(paths: Sequence[Path], ahead_s: Mapping[str, float] | None = None) -> Iterator[CounterReading]:
     """Yield the readings of all files in order of time. Raises BadInputError if a file cannot be read.
 
-    ``ahead_s``: source -> clock offset in seconds, which is subtracted from the source's times.
+    ``ahead_s``: clock offset of each source in seconds, which is subtracted from the source's times.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(open_lines(path)) for path in paths]

@@ -39,7 +39,7 @@ _MOST_FILE_BYTES = 1 << 30  # Maximum size of a file to append to. A server may 
 
 @dataclass(frozen=True)
 class RingRow:
-    """Latencies (name -> histogram) in an interval of ``seconds`` that begins at ``time_s`` (Unix time)."""
+    """Latencies (histograms by name) in an interval of ``seconds`` that begins at ``time_s`` (Unix time)."""
 
     time_s: UnixTime
     seconds: Annotated[float, (0.0, _KEPT_DAYS * DAY_S)]
@@ -49,7 +49,7 @@ class RingRow:
 class Ring:
     """Store of a watch in a directory. ``to_read``: open the store read-only.
 
-    ``lost``: number of rows and events that could not be written. ``damaged``: file -> number of unreadable lines.
+    ``lost``: number of rows and events that could not be written. ``damaged``: number of unreadable lines by file.
     """
 
     def __init__(self, directory: Path, *, to_read: bool = False) -> None:

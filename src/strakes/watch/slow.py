@@ -19,15 +19,15 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import LONGEST_S, WINDOW_S, OfKind, Work
 from strakes.watch.values import WatchEvent
 
-# A target is slow at this multiple of its usual service time and of its peers' service time. Half this ratio gives the
-# same results in tests/watch. A ratio of 6 misses two targets that take six times as long as their peers.
+# A target is slow at this multiple of its usual service time and of its peers' service time. A multiple of 1.5 gives
+# the same results in tests/watch. Double the multiple misses two targets that take six times as long as their peers.
 TIMES = 3.0
 # Minimum service time of a slow target in seconds. Caches and interrupts may more than triple shorter times.
 _LEAST_S = 0.001
 _WINDOWS, _WITHOUT_PAST = 3, 6
 # Minimum number of requests in a window. A mean of 4 values has a standard error of half the standard deviation.
 _FEWEST_REQUESTS = 4.0
-# Maximum number of stored windows, and minimum number of windows for a usual service time. Memory grows in proportion.
+# Maximum number of stored windows (memory grows in proportion). A usual service time needs at least 4 windows.
 _KEPT, _USUAL_FROM = 240, 4
 # Maximum seconds between two slow windows of one event. A slow target may complete no request in some windows.
 _APART_S = 4 * WINDOW_S
@@ -48,7 +48,7 @@ class SlowTargets:
         """Member -> its service time in the last window in seconds, if it had enough requests."""
 
     def add(self, time_s: float, work: dict[str, Work], targets: Mapping[str, str] | None = None) -> list[WatchEvent]:
-        """Add counters. Return events that begin or end. ``targets``: disk -> the target on this disk."""
+        """Add counters. Return events that begin or end. ``targets``: mapping of disk to target."""
         if self._first is None or not 0 <= time_s - self._first[0] <= LONGEST_S:
             self._first = (time_s, work)
             return []
@@ -72,7 +72,7 @@ class SlowTargets:
         past = self._deviations.setdefault(name, deque(maxlen=_KEPT))
         deviation = math.log(took / others)
         own = math.exp(median(past)) if len(past) >= _USUAL_FROM else 1.0
-        # Only the begin of an event needs certainty, so only then subtract the standard error.
+        # To begin an event, subtract the standard error from the service time. To end an event, do not subtract it.
         sure = took if name in self.told else compared.least_s
         slow = sure >= TIMES * others * max(own, 1.0) and took >= _LEAST_S
         if name in self.told:

@@ -27,8 +27,8 @@ _JOBS = ".job_stats"
 # second reading, the processor time would double.
 _WAITS_EACH = 4
 _FULL_EACH_S = 120.0
-# Readings may use 0.7 % of a processor, averaged over 4 readings. If they use more, their interval grows from 30 s up
-# to 300 s.
+# Readings may use 0.7 % of a processor, averaged over 4 readings. If readings use more, the interval between readings
+# grows from 30 s up to 300 s.
 _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 

@@ -22,13 +22,13 @@ _GAP_S = 300.0
 # A saturation begins and ends at these used shares of a capacity. With equal shares, noise would raise many alarms.
 _SATURATED, _RELIEVED = 0.90, 0.87
 MOST_FIGURES = 200  # Maximum number of metrics. Memory grows in proportion.
-# Maximum bytes of memory for the names of a source's targets, and bytes for a name in addition to its characters. The
-# names of 1,000 Lustre targets need half of the maximum.
+# Maximum memory in bytes for the names of a source's targets. The names of 1,000 Lustre targets need half of it.
+# A name needs 50 bytes in addition to its characters.
 _MOST_NAMES_BYTES, _NAME_BYTES = 1_000_000, 50
 
 
 class Watch:
-    """All detectors of a watch. ``alarms_a_month``: accepted number of false alarms per month from level shifts."""
+    """All detectors of a watch. ``alarms_a_month``: false alarms per month that the level-shift detectors may raise."""
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month

@@ -382,9 +382,11 @@ def test_a_program_that_reads_a_configuration_has_no_rights_of_root(tmp_path: Pa
     (tmp_path / "victim").write_text("s3cr3t")
     (tmp_path / "victim").chmod(0o600)
     with confined({"a/b": "text"}) as (place, words):
-        done = run([*words, "sh", "-c", f"pwd; id -u; cat {place}/a/b {tmp_path}/victim; echo >{place}/a/c"])
+        done = run(
+            [*words, "sh", "-c", f"pwd; id -u; cat {place}/a/b {tmp_path}/victim; echo >{place}/a/c; echo $HOME"]
+        )
         assert os.listdir(place / "a") == ["b"]
-    assert done.stdout == "/\n65534\ntext" and done.stderr.count("denied") == 2
+    assert done.stdout == "/\n65534\ntext\n" and done.stderr.count("denied") == 2
 
 
 @pytest.mark.parametrize(

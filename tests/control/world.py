@@ -44,6 +44,7 @@ where = "cluster"
 read = ["world", "config", "dump"]
 write = ["world", "config", "set", "option", "{value}"]
 unset = ["world", "config", "rm", "all", "option"]
+cluster = ["world", "config", "fsid"]
 answer = "ceph config dump"
 source = "https://example.org/"
 """
@@ -60,6 +61,7 @@ class World:
         self.place = place
         self.on_step: Callable[[], None] = lambda: None
         self.refuses = False
+        self.cluster = "a"
         self._file = place / "values.json"
         self._file.write_text(json.dumps({"number": "8", "option": None}))
 
@@ -78,6 +80,8 @@ class World:
         match words[2:] if words[1] == "config" else words[1:]:
             case ("get", name):
                 return Completed(words, 0, f"{self.values[name]}\n", "")
+            case ("fsid",):
+                return Completed(words, 0, f"{self.cluster}\n", "")
             case ("dump",):
                 value = self.values["option"]
                 rows = [] if value is None else [{"section": "all", "name": "option", "value": value, "mask": ""}]

@@ -31,9 +31,10 @@ class Knob:
     """Entry of the catalogue of settings.
 
     A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset``. ``by_hand``: instructions
-    for a knob that strakes does not change. ``in_force``: command that prints the values that servers use. ``adjusts``:
-    how the system alters values. ``moves``: settings in the same directory that the system changes together with the
-    knob. ``not_from``: a value that can never be changed, and the reason.
+    for a knob that strakes does not change. ``in_force``: command that prints the values that servers use. ``cluster``:
+    command that prints the id of the cluster. ``adjusts``: how the system alters values. ``moves``: settings in the
+    same directory that the system changes together with the knob. ``not_from``: a value that can never be changed, and
+    the reason.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Knob:
     write: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
     in_force: tuple[str, ...] = ()
+    cluster: tuple[str, ...] = ()
     answer: Answer = "plain"
     field: str = ""
     by_hand: str = ""
@@ -157,7 +159,7 @@ def _number(text: str) -> float | None:
 
 # Placeholders in files and commands, such as {device}. knob_bindings.py replaces them.
 PLACEHOLDERS = ("device", "bdi", "instance", "file_system", "ceph", "volume")
-_COMMANDS = ("file", "read", "write", "unset", "in_force", "answer")
+_COMMANDS = ("file", "read", "write", "unset", "in_force", "cluster", "answer")
 
 
 @cache

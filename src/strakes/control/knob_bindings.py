@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
@@ -113,7 +114,11 @@ class Bindings:
         read = self.words(knob, knob.read)
         if knob.answer != "lctl":
             write, unset = self.words(knob, knob.write), self.words(knob, knob.unset)
-            return (KnobPlace(knob.name, knob.name, "", read, write, unset, knob.answer, knob.field, host, template),)
+            place = KnobPlace(knob.name, knob.name, "", read, write, unset, knob.answer, knob.field, host, template)
+            if knob.cluster:
+                place = replace(place, cluster_words=self.words(knob, knob.cluster))
+                place = replace(place, cluster=self._cluster or place.cluster_reached(run))
+            return (place,)
         params = read_params(run(read))
         if host and params.cut_off and not params.values:
             raise self._unread(knob, host, params.why or "lctl failed")
@@ -177,7 +182,11 @@ class Bindings:
     def _ceph(self) -> tuple[str, ...]:
         from strakes.targets.ceph_tool import access_of
 
-        return (*access_of(self.target.mount).options, "--connect-timeout", "5")
+        return (*access_of(self.target.mount).lasting_options, "--connect-timeout", "5")
+
+    @cached_property
+    def _cluster(self) -> str:
+        return self.target.cluster_id()
 
     @cached_property
     def _volume(self) -> str:

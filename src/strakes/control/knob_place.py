@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import closing, write_kernel_file
@@ -17,6 +18,8 @@ from strakes.targets.answers import from_json, from_xml, understood
 from strakes.targets.command import Completed, Runner, Servers
 from strakes.targets.lustre_tool import read_params, set_param
 
+# Id of the cluster that a runner reaches by a command.
+_clusters: dict[tuple[Runner, tuple[str, ...]], str] = {}
 _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
@@ -41,12 +44,17 @@ def _of_ceph(text: str, section: str, option: str) -> str | None:
     return str(values[0]) if values else None
 
 
-def _of_gluster(text: str, option: str) -> str | None:
+def _volume(text: str) -> Element:
     document = from_xml(text, "gluster volume info")
     if document.findtext("opRet") != "0" or document.find(".//volume") is None:
         why = document.findtext("opErrstr") or "the volume does not exist"
         raise MeasurementError("the GlusterFS volume does not answer", why=why)
-    return {element.findtext("name"): element.findtext("value") for element in document.iter("option")}.get(option)
+    return document
+
+
+def _of_gluster(text: str, option: str) -> str | None:
+    options = _volume(text).iter("option")
+    return {element.findtext("name"): element.findtext("value") for element in options}.get(option)
 
 
 def values_in_force(text: str, option: str) -> Mapping[str, str]:
@@ -90,7 +98,8 @@ class KnobPlace:
     """Place where a setting is stored. ``servers``: template of a command that reaches ``host``.
 
     ``moved``: the system changes this setting together with another one. ``inode``: inode number of the directory of a
-    file in /sys, or 0. A changed number shows that another disk has taken the name.
+    file in /sys, or 0. A changed number shows that another disk has taken the name. ``cluster``: id of the cluster
+    (Ceph) or volume (GlusterFS) with the setting. The command ``cluster_words`` prints the id of the one it reaches.
     """
 
     knob: str
@@ -105,6 +114,8 @@ class KnobPlace:
     servers: str = ""
     moved: bool = False
     inode: int = 0
+    cluster: str = ""
+    cluster_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if "\0" in self.file or not (self.file or self.read_words):
@@ -121,6 +132,8 @@ class KnobPlace:
     @property
     def key(self) -> tuple[object, ...]:
         """Return a key that identifies the setting."""
+        if self.cluster:
+            return (self.cluster, self.name)
         words = self.read_words if self.answer != "lctl" else ()
         return (self.host, self.file, self.name if not self.file else "", words, *filter(None, [self.inode]))
 
@@ -179,7 +192,28 @@ class KnobPlace:
     def _run(self, words: tuple[str, ...], run: Runner) -> Completed:
         if self.host:
             run = Servers(self.servers).runner(self.host, run)
+        if self.cluster and (reached := self.cluster_reached(run)) != self.cluster:
+            raise EnvironmentLacksError(
+                f"{self.knob} was not read or changed, because the command reaches another cluster",
+                where=shlex.join(words),
+                why=f"the setting is in the cluster {self.cluster}, and the command reaches the cluster {reached}",
+                remedy="Run strakes where the command reaches that cluster. For Ceph, set CEPH_CONF and CEPH_ARGS.",
+            )
         return run(words)
+
+    def cluster_reached(self, run: Runner) -> str:
+        """Return the id of the cluster that the command reaches. Each process queries it only once."""
+        key = run, self.cluster_words
+        if key not in _clusters:
+            done = run(self.cluster_words)
+            if done.status != 0:
+                raise self._refusal(done, "cannot be read")
+            gluster = self.answer == "gluster volume info"
+            text = (_volume(done.stdout).findtext(".//volume/id") or "") if gluster else done.stdout
+            if not (found := text.strip()):
+                raise not_understood(done.stdout)
+            _clusters[key] = found
+        return _clusters[key]
 
     def _of_lctl(self, done: Completed) -> str:
         params = read_params(done)

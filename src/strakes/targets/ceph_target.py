@@ -341,11 +341,14 @@ class CephTarget(Target):
             remedy = "Set CEPH_CONF to the configuration file of the mount."
             raise EnvironmentLacksError("strakes cannot query the Ceph cluster", why=self._other_cluster, remedy=remedy)
 
+    def cluster_id(self) -> str:
+        # Clients released before 2021 report no cluster id.
+        return self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID, "")
+
     @cached_property
     def _other_cluster(self) -> str:
-        mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
-        asked = self._ceph("fsid")["fsid"]
-        if mounted in (None, asked):  # Clients released before 2021 report no cluster id.
+        mounted, asked = self.cluster_id(), self._ceph("fsid")["fsid"]
+        if mounted in ("", asked):
             return ""
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 

@@ -6,12 +6,14 @@ import json
 import math
 import os
 import re
+import shlex
 import socket
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -42,6 +44,23 @@ class Access:
         """The configuration file, or "" for Ceph's default ($CEPH_CONF, else /etc/ceph/ceph.conf)."""
         pairs = zip(self.options, self.options[1:], strict=False)
         return next((value for option, value in pairs if option == _FOR_TOOL["conf"]), "")
+
+    @property
+    def lasting_options(self) -> tuple[str, ...]:
+        """Return the options, with those in CEPH_ARGS and CEPH_CONF, so that they do not depend on the environment.
+
+        Secrets and files with relative names are left out.
+        """
+        options = dict(zip(self.options[::2], self.options[1::2], strict=True))
+        given: dict[str, str] = {}
+        with suppress(ValueError):
+            given, _ = _read(shlex.split(os.environ.get("CEPH_ARGS", "")))
+        if os.path.exists(file := os.environ.get("CEPH_CONF", "")):
+            given.setdefault("conf", os.path.abspath(file))
+        for key, option in _FOR_TOOL.items():
+            if (value := given.get(key, "")) and (key not in ("conf", "keyring") or os.path.isabs(value)):
+                options.setdefault(option, value)
+        return tuple(chain.from_iterable(options.items()))
 
 
 def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:

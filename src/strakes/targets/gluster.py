@@ -85,6 +85,9 @@ class GlusterTarget(RemoteTarget):
             return (*super().limits(), Limit("read counters of servers", f"{error.why or error.what} ({remedy})"))
         return super().limits()
 
+    def cluster_id(self) -> str:
+        return _text(self._volume, _ID)
+
     @property
     def _server(self) -> str:
         return self.mount.source.rpartition(":")[0].split(",")[0]
@@ -117,7 +120,7 @@ class GlusterTarget(RemoteTarget):
         for options in daemons():
             with suppress(StrakesError):
                 volume = gluster(("volume", "info", self._name), *options).ask(self.run)
-                if _text(volume, _ID) == _text(self._volume, _ID):
+                if _text(volume, _ID) == self.cluster_id():
                     return options
         return None
 

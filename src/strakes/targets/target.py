@@ -140,6 +140,10 @@ class Target:
         """Return the description of the file system, as far as it is known."""
         return Description(self.mount.source, version="", client={"mount options": ",".join(self.mount.all_options)})
 
+    def cluster_id(self) -> str:
+        """Return the id of the mounted cluster (Ceph) or volume (GlusterFS), or "" if the client does not report it."""
+        return ""
+
     def layout(self, path: Path) -> Layout | None:
         """Return the layout of new files in a directory, or None if it is unknown."""
         return None

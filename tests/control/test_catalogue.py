@@ -108,7 +108,7 @@ def test_every_knob_of_the_catalogue_is_consistent(knob: Knob) -> None:
     assert sum(map(bool, (knob.file, knob.read, knob.by_hand))) == 1 and bool(knob.read) == bool(knob.write)
     assert not knob.file or (knob.file.startswith(("/sys/", "/proc/sys/", "/proc/fs/")) and knob.where == "client")
     assert not knob.write or "{value}" in " ".join(knob.write)
-    assert bool(knob.unset) == (knob.answer in ("ceph config dump", "gluster volume info"))
+    assert bool(knob.unset) == bool(knob.cluster) == (knob.answer in ("ceph config dump", "gluster volume info"))
     names = re.findall(r"\{(\w*)\}", " ".join((knob.file, *knob.read, *knob.write, *knob.unset, *knob.in_force)))
     assert set(names) <= {*PLACEHOLDERS, "value", "place"}
     assert not knob.field or re.compile(knob.field).groups == 1

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,15 @@ from mounts import other_user
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.processes import commands_of, mark_of, process_start
 from strakes.control import knob_change as change
+from strakes.control.knob import find
+from strakes.control.knob_bindings import Bindings
 from strakes.control.knob_journal import JournalState, KnobJournal, directory, open_journals
 from strakes.control.knob_place import KnobPlace
 from strakes.control.knob_restore import restore, restore_abandoned
+from strakes.targets.ceph_tool import Access
 from strakes.targets.command import CommandTimeout, Completed
+from strakes.targets.gluster import GlusterTarget
+from strakes.targets.mountinfo import parse_mountinfo
 
 
 @pytest.fixture
@@ -85,9 +91,45 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
         change.set_values(world.target(), {"number": 16}, store=root)
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
     world.write("option", "--out-file=/etc/passwd")  # The tool that restores the value would take it for an option.
-    with pytest.raises(MeasurementError, match="could not be parsed"):
+    with pytest.raises(MeasurementError, match="is not understood"):
         change.set_values(world.target(), {"option": "fast"}, store=root)
     assert world.values["option"] == "--out-file=/etc/passwd" and open_journals(root) == ((), ())
+
+
+def test_a_setting_is_changed_and_restored_only_in_its_own_cluster(world: World, root: Path) -> None:
+    change.set_values(world.target(), {"option": "fast"}, store=root)
+    for world.cluster, outcome in (("b", "not put back"), ("a", "restored")):
+        # Each command has its own runner, so it queries the cluster again.
+        (one,) = restore(root, ask=lambda argv, _=0.0: world.ask(argv))
+        assert one.outcome == outcome and ("should be a, but is b" in one.why) == (world.cluster == "b")
+    assert world.values["option"] is None and open_journals(root) == ((), ())
+
+
+def test_a_gluster_volume_of_the_same_name_in_another_cluster_is_not_changed() -> None:
+    asked = []
+
+    def ask(argv: Sequence[str], timeout_s: float = 0) -> Completed:
+        asked.append(argv)
+        own = "mounted" if "--remote-host=10.0.0.1" in argv else "other"
+        volumes = f"<volInfo><volumes><volume><id>{own}</id></volume></volumes></volInfo>"
+        return Completed(tuple(argv), 0, f"<cliOutput><opRet>0</opRet>{volumes}</cliOutput>", "")
+
+    (mount,) = parse_mountinfo("48 27 0:43 / /mnt rw - fuse.glusterfs 10.0.0.1:vol rw,user_id=0")
+    (place,) = Bindings(GlusterTarget(Path("/mnt"), mount, runner=ask)).places(find("performance.io-thread-count"))
+    with pytest.raises(EnvironmentLacksError, match="should be mounted, but is other"):
+        place.write("33", ask)
+    assert not any("set" in argv for argv in asked)
+
+
+def test_a_ceph_setting_keeps_the_configuration_of_its_cluster_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ceph.conf").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CEPH_CONF", "ceph.conf")
+    monkeypatch.setenv("CEPH_ARGS", "--id me --key SECRET --keyring here")
+    assert Access().lasting_options == ("--conf", str(tmp_path / "ceph.conf"), "--id", "me")
+    assert Access(("--conf", "/own")).lasting_options == ("--conf", "/own", "--id", "me")
 
 
 def test_a_value_is_restored_although_its_journal_was_moved(world: World, root: Path) -> None:

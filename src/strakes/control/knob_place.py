@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from xml.etree.ElementTree import Element
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import closing, write_kernel_file
-from strakes.targets.answers import from_json, from_xml, understood
+from strakes.targets.answers import from_json, not_understood, understood
 from strakes.targets.command import Completed, Runner, Servers
+from strakes.targets.gluster import gluster
 from strakes.targets.lustre_tool import read_params, set_param
 
 # Id of the cluster that a runner reaches by a command.
@@ -33,7 +33,7 @@ def plain(text: str, pattern: str = "") -> str:
         return text.strip()
     match = re.search(pattern, text, re.MULTILINE)
     if match is None:
-        raise not_understood(text)
+        raise not_understood("a setting", text)
     return match[1]
 
 
@@ -44,16 +44,8 @@ def _of_ceph(text: str, section: str, option: str) -> str | None:
     return str(values[0]) if values else None
 
 
-def _volume(text: str) -> Element:
-    document = from_xml(text, "gluster volume info")
-    if document.findtext("opRet") != "0" or document.find(".//volume") is None:
-        why = document.findtext("opErrstr") or "the volume does not exist"
-        raise MeasurementError("the GlusterFS volume does not answer", why=why)
-    return document
-
-
-def _of_gluster(text: str, option: str) -> str | None:
-    options = _volume(text).iter("option")
+def _of_gluster(done: Completed, option: str) -> str | None:
+    options = gluster(done.argv[3:]).read(done).iter("option")
     return {element.findtext("name"): element.findtext("value") for element in options}.get(option)
 
 
@@ -68,12 +60,6 @@ def values_in_force(text: str, option: str) -> Mapping[str, str]:
         with suppress(StrakesError, KeyError):
             values[name or "the daemon"] = str(from_json(document, "ceph tell")[option])
     return values
-
-
-def not_understood(text: str) -> MeasurementError:
-    """Return an error that says that a command's output has an unknown format."""
-    remedy = "Please report this output with the version of the file system."
-    return MeasurementError("the printed value of a setting could not be parsed", where=repr(text[:200]), remedy=remedy)
 
 
 _BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)
@@ -160,11 +146,11 @@ class KnobPlace:
         if self.answer == "ceph config dump":
             value = _of_ceph(done.stdout, *self.unset_words[-2:])
         elif self.answer == "gluster volume info":
-            value = _of_gluster(done.stdout, self.unset_words[-1])
+            value = _of_gluster(done, self.unset_words[-1])
         else:
             value = plain(done.stdout, self.field)
         if value and re.match(r"-(?![\d.]+$)", value):
-            raise not_understood(value)  # Commands would mistake a value that begins with "-" for an option.
+            raise not_understood(self.knob, value)  # Commands would mistake a value that begins with "-" for an option.
         return value
 
     def write(self, value: str | None, run: Runner) -> None:
@@ -196,8 +182,8 @@ class KnobPlace:
             raise EnvironmentLacksError(
                 f"{self.knob} was not read or changed, because the command reaches another cluster",
                 where=shlex.join(words),
-                why=f"the setting is in the cluster {self.cluster}, and the command reaches the cluster {reached}",
-                remedy="Run strakes where the command reaches that cluster. For Ceph, set CEPH_CONF and CEPH_ARGS.",
+                why=f"the id of the cluster or volume should be {self.cluster}, but is {reached}",
+                remedy="Run strakes where the command reaches the right one. For Ceph, set CEPH_CONF and CEPH_ARGS.",
             )
         return run(words)
 
@@ -208,11 +194,11 @@ class KnobPlace:
             done = run(self.cluster_words)
             if done.status != 0:
                 raise self._refusal(done, "cannot be read")
-            gluster = self.answer == "gluster volume info"
-            text = (_volume(done.stdout).findtext(".//volume/id") or "") if gluster else done.stdout
-            if not (found := text.strip()):
-                raise not_understood(done.stdout)
-            _clusters[key] = found
+            volume = gluster(done.argv[3:]).read(done) if self.answer == "gluster volume info" else None
+            reached = done.stdout.strip() if volume is None else volume.findtext(".//volume/id")
+            if not reached:
+                raise not_understood(self.cluster_words[0], done.stdout)
+            _clusters[key] = reached
         return _clusters[key]
 
     def _of_lctl(self, done: Completed) -> str:

@@ -46,43 +46,10 @@ def test_every_stornext_parameter_has_a_counterpart(file_system: str) -> None:
 
 
 def test_values_at_the_top_of_a_file_are_defaults_for_its_knobs() -> None:
-    top = 'root = true\nread = ["any", "get", "{name}"]\nwrite = ["any", "set", "{name}={value}"]\n'
-    threads, cache, page, own = load(
-        f"""file_systems = ["anyfs"]
-{top}where = "cluster"
-source = "https://example.org/"
-
-[[knob]]
-name = "threads"
-meaning = "Threads."
-kind = "integer"
-
-[[knob]]
-name = "cache"
-meaning = "Cache."
-kind = "bytes"
-root = false
-
-[[knob]]
-name = "page"
-meaning = "Page."
-kind = "bytes"
-by_hand = "any format --page SIZE"
-
-[[knob]]
-name = "own"
-meaning = "Own."
-kind = "text"
-where = "client"
-read = ["other", "get"]
-write = ["other", "set", "{{value}}"]
-""",
-        "any.toml",
-    )
-    assert (threads.read, threads.write) == (("any", "get", "threads"), ("any", "set", "threads={value}"))
-    assert (threads.where, threads.source, threads.root, cache.root) == ("cluster", "https://example.org/", True, False)
-    assert (page.read, page.write, page.root) == ((), (), True)
-    assert (own.where, own.read, own.write) == ("client", ("other", "get"), ("other", "set", "{value}"))
+    threads = find("performance.io-thread-count")
+    assert threads.write[-3:] == ("{volume}", "performance.io-thread-count", "{value}") and threads.root
+    by_hand = next(knob for knob in of("fuse.glusterfs").values() if knob.by_hand)
+    assert (by_hand.read, by_hand.write, by_hand.cluster) == ((), (), ()) and by_hand.source == threads.source
 
 
 @pytest.mark.parametrize(

@@ -337,20 +337,19 @@ class CephTarget(Target):
         return stores if len(stores) <= MOST_ELSEWHERE else []
 
     def _require_same_cluster(self) -> None:
-        if self._other_cluster:
+        mounted, asked = self._clusters
+        if mounted not in ("", asked):
+            why = f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
             remedy = "Set CEPH_CONF to the configuration file of the mount."
-            raise EnvironmentLacksError("strakes cannot query the Ceph cluster", why=self._other_cluster, remedy=remedy)
+            raise EnvironmentLacksError("strakes cannot query the Ceph cluster", why=why, remedy=remedy)
 
     def cluster_id(self) -> str:
         # Clients released before 2021 report no cluster id.
         return self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID, "")
 
     @cached_property
-    def _other_cluster(self) -> str:
-        mounted, asked = self.cluster_id(), self._ceph("fsid")["fsid"]
-        if mounted in ("", asked):
-            return ""
-        return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
+    def _clusters(self) -> tuple[str, str]:
+        return self.cluster_id(), self._ceph("fsid")["fsid"]
 
     def _client(self) -> dict[str, str]:
         rows = {

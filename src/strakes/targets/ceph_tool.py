@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import shlex
 import socket
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,19 +41,13 @@ class Access:
     @property
     def configuration(self) -> str:
         """The configuration file, or "" for Ceph's default ($CEPH_CONF, else /etc/ceph/ceph.conf)."""
-        pairs = zip(self.options, self.options[1:], strict=False)
-        return next((value for option, value in pairs if option == _FOR_TOOL["conf"]), "")
+        return dict(zip(self.options[::2], self.options[1::2], strict=True)).get("--conf", "")
 
     @property
     def lasting_options(self) -> tuple[str, ...]:
-        """Return the options, with those in CEPH_ARGS and CEPH_CONF, so that they do not depend on the environment.
-
-        Secrets and files with relative names are left out.
-        """
+        """Return the options and those of CEPH_ARGS and CEPH_CONF, without secrets and files with relative names."""
         options = dict(zip(self.options[::2], self.options[1::2], strict=True))
-        given: dict[str, str] = {}
-        with suppress(ValueError):
-            given, _ = _read(shlex.split(os.environ.get("CEPH_ARGS", "")))
+        given, _ = _read(os.environ.get("CEPH_ARGS", "").split())
         if os.path.exists(file := os.environ.get("CEPH_CONF", "")):
             given.setdefault("conf", os.path.abspath(file))
         for key, option in _FOR_TOOL.items():
@@ -132,10 +125,8 @@ def inside(directory: Path) -> Inside:
     """Return the arguments that libcephfs needs for a directory. Raises BadInputError if it is not on CephFS."""
     mount = mount_of(directory)
     if mount.file_system not in FILE_SYSTEMS or mount.of_another_user:
-        what, why = (
-            "the backend cephfs needs a directory on a Ceph file system",
-            f"{mount.mount_point} is {mount.file_system}",
-        )
+        what = "the backend cephfs needs a directory on a Ceph file system"
+        why = f"{mount.mount_point} is {mount.file_system}"
         remedy = "Mount the Ceph file system. strakes makes its workspace through a mount."
         raise BadInputError(what, where=str(directory), why=why, remedy=remedy)
     return Inside(_path_inside(mount, directory.resolve()), _for_libcephfs(access_of(mount)))

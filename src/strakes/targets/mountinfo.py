@@ -104,10 +104,8 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
     """Return the mount that contains an absolute path without links. Raises EnvironmentLacksError if none does."""
     inside = [mount for mount in mounts if f"{path}/".startswith(f"{mount.mount_point.rstrip('/')}/")]
     if not inside:
-        what, why = (
-            "the mount of the directory is not visible to this process",
-            "the root of its chroot is no mount point",
-        )
+        what = "the mount of the directory is not visible to this process"
+        why = "the root of its chroot is no mount point"
         raise EnvironmentLacksError(what, where=path, why=why, remedy="Before the chroot, run: mount --bind ROOT ROOT")
     return max(reversed(inside), key=lambda mount: len(mount.mount_point))
 

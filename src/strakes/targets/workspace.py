@@ -286,11 +286,8 @@ def refuse_place_of_others(real: Path, directory: int, *, squashed: bool) -> Non
     of_root = status.st_uid == 0 or (squashed and status.st_uid == _SQUASHED_UID)
     if os.geteuid() != 0 or (of_root and not free):
         return
-    why = (
-        f"it belongs to user {name_of_user(status.st_uid)}"
-        if status.st_uid
-        else f"its mode is {stat.filemode(status.st_mode)}"
-    )
+    owner = f"it belongs to user {name_of_user(status.st_uid)}"
+    why = owner if status.st_uid else f"its mode is {stat.filemode(status.st_mode)}"
     inside = shlex.quote(str(real / "of-root"))
     what = "other users can replace what root creates in this directory"
     remedy = f"Make a directory in it that belongs to root: mkdir {inside}. Or do not run strakes as root."

@@ -230,10 +230,8 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
         verdict, limits = UNKNOWN, f"{held}; without this limit, the need may be met. {limits}"
     elif verdict == FAIL and estimate.high >= asked.at_least:
         times = times_to_decide(estimate.low / asked.at_least, estimate.high / asked.at_least)
-        verdict, limits = (
-            UNKNOWN,
-            f"The interval contains the need: give about {times:.0f} times the --budget. {limits}",
-        )
+        verdict = UNKNOWN
+        limits = f"The interval contains the need: give about {times:.0f} times the --budget. {limits}"
     return asked.answer(verdict, reading, limits, (cell.id,))
 
 

@@ -106,7 +106,6 @@ def has_shares(app: App) -> bool:
 
 
 def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, scale: TrialSize, data: int) -> Phase:
-    stop = Stop("stonewall", limit_s)
     transfer = int(settings[offers.TRANSFER])
     name = phase_name(phase)
     if phase.files == "same":
@@ -125,7 +124,7 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
         backend=backend,
         direct=direct,
         queue_depth=depth,
-        stop=stop,
+        stop=Stop("stonewall", limit_s),
         sync="fsync" if phase.operation == "write" else "close",
         cache="drop" if phase.operation == "read" else "as-is",
     )

@@ -117,8 +117,3 @@ def test_a_number_must_be_whole_and_a_text_one_word(knob: str, values: tuple[str
     for value in values:
         with pytest.raises(BadInputError):
             find(knob).parse(value)
-
-
-def test_sizes_may_have_units() -> None:
-    assert find("mds_cache_memory_limit").parse("1GiB") == str(1 << 30)
-    assert find("mds_cache_memory_limit").canonical("1073741824") == str(1 << 30)

@@ -39,10 +39,7 @@ class LocalTarget(Target):
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
-    memory = (
-        "This file system is in memory: figures show the speed of memory, and its data takes memory from other "
-        "programs."
-    )
+    memory = "This file system is in memory: figures show the speed of memory. Its data takes memory from programs."
     overlay = "This is an overlay: new files go to its upper layer, so the file system of that layer is measured."
     notes = {**dict.fromkeys(_IN_MEMORY, (memory,)), "overlay": (overlay,)}.get(mount.file_system, ())
     file = device.backing_file if device else ""

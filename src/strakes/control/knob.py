@@ -188,12 +188,9 @@ def load(text: str, name: str) -> tuple[Knob, ...]:
                     top[key] = tuple(word.replace("{name}", knob) if isinstance(word, str) else word for word in value)
             knobs.append(Knob(**top))
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise BadInputError(
-            "the catalogue of settings is not valid",
-            where=f"{name}: {knob}" if knob else name,
-            why=str(error),
-            remedy="Write the entry like the other entries of the file.",
-        ) from error
+        what, where = "the catalogue of settings is not valid", f"{name}: {knob}" if knob else name
+        remedy = "Write the entry like the other entries of the file."
+        raise BadInputError(what, where=where, why=str(error), remedy=remedy) from error
     return tuple(knobs)
 
 

@@ -113,12 +113,9 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
         yield change
         left = _put_back(target, root, journal, change)
     if left:
-        raise MeasurementError(
-            "some settings could not be restored",
-            where=", ".join(restored.place for restored in left),
-            why=left[0].why,
-            remedy="Try again with: strakes knobs restore",
-        )
+        where = ", ".join(restored.place for restored in left)
+        what, remedy = "some settings could not be restored", "Try again with: strakes knobs restore"
+        raise MeasurementError(what, where=where, why=left[0].why, remedy=remedy)
 
 
 def set_values(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Change:

@@ -117,10 +117,8 @@ class Engine(ABC):
         try:
             self._process = EngineProcess(command, self._hear, self._environment, self._current_directory)
         except OSError as error:
-            why = os.strerror(error.errno or 0)
-            raise EnvironmentLacksError(
-                "the engine cannot be started", where=command[0], why=why, remedy=self.remedy
-            ) from error
+            what, why = "the engine cannot be started", os.strerror(error.errno or 0)
+            raise EnvironmentLacksError(what, where=command[0], why=why, remedy=self.remedy) from error
         self._hello = self._first_words(command, self._process)
         return self._hello
 
@@ -173,9 +171,8 @@ class Engine(ABC):
             raise
         if ended is None:
             assert talk.done is not None
-            result = talk.result(
-                talk.done["status"], [*map(str, talk.done["left"])], cleaned=bool(talk.done["cleaned"])
-            )
+            left = [*map(str, talk.done["left"])]
+            result = talk.result(talk.done["status"], left, cleaned=bool(talk.done["cleaned"]))
             if not keep and not result.cleaned:
                 return self._after_an_end_without_cleaning(process, result, directory, cell_id)
             return result
@@ -238,9 +235,8 @@ class Engine(ABC):
             why = f"its first message is not a valid hello ({error})"
         self._forget()
         process.stop(_STOP_S)
-        raise EnvironmentLacksError(
-            "the engine does not start or has the wrong version", where=command[0], why=why, remedy=self.remedy
-        )
+        what = "the engine does not start or has the wrong version"
+        raise EnvironmentLacksError(what, where=command[0], why=why, remedy=self.remedy)
 
     def _listen(
         self,

@@ -66,8 +66,7 @@ def parse_impact(limits: Sequence[str]) -> Impact:
             raise BadInputError("--impact gives the same kind of limit twice", where=text, remedy=remedy)
         if not least <= rate <= MOST_PER_S:
             wrong = "too low to measure with" if rate < least else "higher than any file system can do"
-            raise BadInputError(
-                f"--impact is {wrong}", where=text, remedy=f"Give at least {in_words}, or leave out --impact."
-            )
+            remedy = f"Give at least {in_words}, or leave out --impact."
+            raise BadInputError(f"--impact is {wrong}", where=text, remedy=remedy)
         rates[what] = rate
     return Impact(rates.get("bytes_per_s"), rates.get("operations_per_s"))

@@ -39,9 +39,8 @@ def find_mpiexec(chosen: Path | None = None) -> Path:
     if chosen is not None:
         program = shutil.which(str(chosen))
         if program is None:
-            raise EnvironmentLacksError(
-                "this mpiexec does not exist", where=str(chosen), remedy="Give the path of a program: --mpiexec FILE"
-            )
+            what, remedy = "this mpiexec does not exist", "Give the path of a program: --mpiexec FILE"
+            raise EnvironmentLacksError(what, where=str(chosen), remedy=remedy)
         return Path(program)
     own = Path(sys.executable).parent
     program = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")

@@ -109,11 +109,8 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
         from strakes.runs import slurm
 
         nodes = len(launch.hosts) or slurm.allocation().nodes
-        once = [
-            *slurm.placed(slurm.find_srun(), replace(launch, ranks=nodes, ranks_per_node=1)),
-            f"--nodes={nodes}",
-            *launch.options,
-        ]
+        spread = slurm.placed(slurm.find_srun(), replace(launch, ranks=nodes, ranks_per_node=1))
+        once = [*spread, f"--nodes={nodes}", *launch.options]
         command = [*once, "--mpi=none", "--overlap", f"--wait={_LATE_S}", *module]
     else:
         from strakes.runs.template import filled
@@ -217,12 +214,8 @@ def _look(directory: Path, file: str) -> dict[str, Any]:
         return {"why": f"{error.what}: {error.why}"}
     except OSError as error:
         return {"why": error.strerror or str(error)}
-    return {
-        "file_system": mount.file_system,
-        "source": mount.source,
-        "read_only": "ro" in mount.options,
-        "content": content,
-    }
+    found = {"file_system": mount.file_system, "source": mount.source, "read_only": "ro" in mount.options}
+    return {**found, "content": content}
 
 
 if __name__ == "__main__":

@@ -232,9 +232,6 @@ def told_as_damage(run: Run) -> Iterator[None]:
     try:
         yield
     except _FAULTS as error:
-        raise PerhapsDamagedError(
-            "strakes cannot use a stored run",
-            where=f"{run.path} (run {run.id})",
-            why=f"{type(error).__name__}: {error}",
-            remedy="If files of the run are damaged, restore them from a backup.",
-        ) from error
+        what, remedy = "strakes cannot use a stored run", "If files of the run are damaged, restore them from a backup."
+        where, why = f"{run.path} (run {run.id})", f"{type(error).__name__}: {error}"
+        raise PerhapsDamagedError(what, where=where, why=why, remedy=remedy) from error

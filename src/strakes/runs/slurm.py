@@ -40,11 +40,9 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
     """
     if not variables.get("SLURM_JOB_ID"):
         find_srun()
-        raise BadInputError(
-            "--launcher slurm works only inside a Slurm allocation",
-            why="SLURM_JOB_ID is not set",
-            remedy="Get an allocation first: salloc -N 4 strakes …, or sbatch -N 4 --wrap 'exec strakes …'",
-        )
+        what = "--launcher slurm works only inside a Slurm allocation"
+        remedy = "Get an allocation first: salloc -N 4 strakes …, or sbatch -N 4 --wrap 'exec strakes …'"
+        raise BadInputError(what, why="SLURM_JOB_ID is not set", remedy=remedy)
     cpus = [int(count) for count in re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))]
     tasks = variables.get("SLURM_NTASKS", "")
     nodes = int(variables.get("SLURM_JOB_NUM_NODES", "1"))
@@ -111,10 +109,7 @@ def _language(engine: Path, options: Sequence[str]) -> list[str]:
     if spoken is None or chosen == spoken or chosen.startswith(f"{spoken}_"):
         return []
     if chosen:
-        raise BadInputError(
-            f"srun is set to the PMI interface {chosen}, but the engine's MPI library uses {spoken}",
-            where=str(engine),
-            why="each process would run on its own, or fail",
-            remedy=f"Use --mpi={spoken}, or leave out --mpi so that strakes chooses.",
-        )
+        what = f"srun is set to the PMI interface {chosen}, but the engine's MPI library uses {spoken}"
+        remedy = f"Use --mpi={spoken}, or leave out --mpi so that strakes chooses."
+        raise BadInputError(what, where=str(engine), why="each process would run on its own, or fail", remedy=remedy)
     return [f"--mpi={spoken}"]

@@ -48,9 +48,8 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
         parent = open_directory(real)
     except OSError as error:
         why = os.strerror(error.errno or 0)
-        raise BadInputError(
-            "this directory cannot be read", where=str(real), why=why, remedy="Run strakes as a user with read access."
-        ) from error
+        what, remedy = "this directory cannot be read", "Run strakes as a user with read access."
+        raise BadInputError(what, where=str(real), why=why, remedy=remedy) from error
     removed: list[str] = []
     live: list[Left] = []
     left: list[Left] = []

@@ -108,11 +108,10 @@ class GlusterTarget(RemoteTarget):
         if self.servers is not None:
             return gluster(words).ask(self.servers.runner(self._server, self.run))
         if self._own_daemon is None:
-            raise EnvironmentLacksError(
-                "the profile of the GlusterFS volume cannot be read",
-                why="only servers report profiles, and this machine is not a server of the volume",
-                remedy="Give --servers to reach the servers of the volume.",
-            )
+            what = "the profile of the GlusterFS volume cannot be read"
+            why = "only servers report profiles, and this machine is not a server of the volume"
+            remedy = "Give --servers to reach the servers of the volume."
+            raise EnvironmentLacksError(what, why=why, remedy=remedy)
         return gluster(words, *self._own_daemon).ask(self.run)
 
     @cached_property

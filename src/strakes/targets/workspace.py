@@ -334,9 +334,8 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
             what, why = "another process is executing this run", f"{marker.process} is still running"
             raise BadInputError(what, where=path, why=why, remedy="Wait until that process ends, or stop it.")
         if left := remove_workspace(parent, name, directory, path):
-            raise MeasurementError(
-                "files of an earlier attempt of this run cannot be removed", where=left[0].path, why=left[0].why
-            )
+            what = "files of an earlier attempt of this run cannot be removed"
+            raise MeasurementError(what, where=left[0].path, why=left[0].why)
 
 
 def holds_nothing(directory: int) -> bool:

@@ -121,12 +121,10 @@ class _Session:
             # Refuse a stored search that differs, because another user may have chosen its settings and file sizes.
             names = {named(factor.name) for factor in {*space.factors} ^ {*stored[0].factors}}
             names |= {"the size of trials"} if scale != stored[1] else set()
-            raise BadInputError(
-                "the stored search differs from the search that this command would start here",
-                where=f"{self.writer.path} (run {self.writer.id})",
-                why=f"in {', '.join(sorted(names)) or 'the combinations of settings'}",
-                remedy="Start a new search without --resume.",
-            )
+            what = "the stored search differs from the search that this command would start here"
+            where = f"{self.writer.path} (run {self.writer.id})"
+            why = f"in {', '.join(sorted(names)) or 'the combinations of settings'}"
+            raise BadInputError(what, where=where, why=why, remedy="Start a new search without --resume.")
         return space, scale
 
     def search(self) -> None:

@@ -69,9 +69,7 @@ class CephTarget(Target):
     """A CephFS mount. All calls have a time limit."""
 
     moves_directories = True
-    permission = (
-        "To set layouts and pins, own the directory and mount with a Ceph user whose caps have p (mds 'allow rwp')."
-    )
+    permission = "To set layouts and pins, own the directory, and mount with a Ceph user with the cap mds 'allow rwp'."
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         super().__init__(path, mount, servers=servers, runner=runner)

@@ -167,9 +167,7 @@ _CONNECT_S = 5
 _LIMIT_S = 10.0
 # Error messages of ``ceph`` if the user lacks permission, or if a configuration file is missing.
 _NOT_ALLOWED = "EACCES|EPERM|Operation not permitted|access denied|[Pp]ermission denied"
-_NOT_CONFIGURED = (
-    "ObjectNotFound|error calling conf_read_file|unable to get monitor info|no keyring found|InvalidArgument"
-)
+_NOT_CONFIGURED = "ObjectNotFound|unable to get monitor info|no keyring found|InvalidArgument"
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:

@@ -55,10 +55,7 @@ class GlusterTarget(RemoteTarget):
     """A GlusterFS mount. The ``gluster`` command queries the volume through the server in the mount's source."""
 
     cannot = (
-        (
-            "set the layout of files",
-            "GlusterFS places whole files by a hash of their names; sharding is an option of the volume",
-        ),
+        ("set the layout of files", "GlusterFS places files by a hash of their names; shards are a volume option"),
         ("place directories", "every directory is on all bricks"),
     )
 

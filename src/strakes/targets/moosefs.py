@@ -58,10 +58,7 @@ class MooseFsTarget(RemoteTarget):
     cannot = (
         ("set the layout of files", "MooseFS cuts files into chunks of 64 MiB; goals set only the number of copies"),
         ("place directories", "one master has all directories"),
-        (
-            "read counters of servers",
-            "the master and the chunkservers keep charts per minute, not counters; strakes reads those of the client",
-        ),
+        ("read counters of servers", "servers keep charts per minute, not counters; strakes reads the client's"),
     )
 
     @classmethod

@@ -72,7 +72,7 @@ READERS: tuple[Reader, ...] = (
 STREAMS: tuple[Reader, ...] = (is_recording, read_recording, read_table)
 
 _LONG_KEY = ".".join("a" * 30_000)
-_MANY_DOTS = "a." * 60
+_MANY_DOTS = "a." * 101
 # Reader, content of the file, and what the error says.
 CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     (read_table, "time,value\n1," + "x" * 200_000, ""),
@@ -99,11 +99,8 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
         (read_plan_toml, text, "dots")
         for text in (
             f'["x,".{_MANY_DOTS}a]\n',
-            ("a." * 8 + '"\u2028".') * 4 + "a = 1",
+            ("a." * 50 + '"\u2028".') * 2 + "a = 1",
             f'x = {{ y = """ " """, {_MANY_DOTS}b = 1 }}',
-            f"x = ['''a'b''''', {{{_MANY_DOTS}b = 1 }}]",
-            "a . " * 60 + "b = 1",
-            'x = [ "#", {' + "'a'." * 60 + "b = 1 } ]",
         )
     ),
     (lambda path: plan_from_toml(path, 1), "phase = [" + "{}," * 1001 + "]\n", "more than 64"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,30 +15,26 @@ from strakes.base.files import read_regular
 from strakes.base.schemas import example_names, shipped
 
 _MOST_BYTES = 1 << 20
-# Maximum number of dots in a key. The memory of tomllib is proportional to the square of this number.
-_MOST_DOTS = 8
+# Maximum number of dots in a line. The memory of tomllib is proportional to the square of the number of dots in a key.
+_MOST_DOTS = 100
 
 _MOST_BITS = 64  # Maximum size of an integer. Random seeds need 64 bits, one more than TOML 1.0 guarantees.
-
-# Tokens of TOML. Possessive quantifiers keep the matching time linear.
-_TOKEN = re.compile(
-    r"""(?xs)
-    (?P<other> "{3} (?: [^"\\] | \\. | "(?!"") )*+ (?: "{3,5} )?
-      | '{3} (?: [^'] | '(?!'') )*+ (?: '{3,5} )?
-      | \#[^\n]*+ )
-    | (?P<part> [\w-]++ | " (?: [^"\\\n] | \\[^\n] )*+ "? | '[^'\n]*+'? )
-    | (?P<dot> \. )
-    | (?P<blank> [ \t]++ )
-    | .
-    """
-)
-_SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
 # Path to a value: names of tables and keys, and indices in arrays of tables.
 Keys = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*=")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a table. ``check``: function that returns the value of ``field``, or raises ValueError."""
+
+    check: Callable[[object], Any]
+    field: str
+    example: str
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,12 +52,29 @@ class TomlFile:
     def tables(self, key: str, known: Collection[str], lacking: str, remedy: str) -> list[Any]:
         """Return the tables called ``key``. Raises BadInputError if they are missing, or for a key not in ``known``."""
         if unknown := sorted(set(self.values) - set(known)):
-            remedy = did_you_mean(unknown[0], known)
-            raise BadInputError(f"unknown key {unknown[0]!r}", where=self.name, remedy=remedy)
+            raise self.error((unknown[0],), f"unknown key {unknown[0]!r}", remedy=did_you_mean(unknown[0], known))
         tables = self.values.get(key)
         if not isinstance(tables, list) or not tables:
             raise BadInputError(lacking, where=self.name, remedy=remedy)
         return tables
+
+    def fields(self, at: Keys, whose: str, table: object, keys: Mapping[str, Key]) -> dict[str, Any]:
+        """Return field -> value for the table at ``at``. Raises BadInputError. ``whose``: table's name in messages."""
+        if not isinstance(table, Mapping):
+            raise self.error(at, f"{whose} must be a table", remedy=f"Begin it with [[{at[0]}]].")
+        if unknown := next((key for key in table if key not in keys), ""):
+            raise self.error((*at, unknown), f"unknown key {unknown!r}", remedy=did_you_mean(unknown, keys))
+        if lacking := next((name for name, key in keys.items() if key.required and name not in table), ""):
+            remedy = f"Write, for example: {keys[lacking].example}"
+            raise self.error(at, f"{whose} lacks the key {lacking}", remedy=remedy)
+        found = {}
+        for name, value in table.items():
+            try:
+                found[keys[name].field] = keys[name].check(value)
+            except (ValueError, BadInputError) as error:
+                why, remedy = f"{value!r}: {error}", f"Write, for example: {keys[name].example}"
+                raise self.error((*at, name), f"{name} has an invalid value", why=why, remedy=remedy) from None
+        return found
 
     def line(self, keys: Keys) -> int:
         """Return the line number of the value at ``keys``, or of the table that contains it.
@@ -135,6 +148,13 @@ def flag_value(value: object) -> bool:
     return value
 
 
+def count_value(value: object) -> int:
+    """Return the value if it is a whole number of at least 1. Raises ValueError for other values."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+        raise ValueError("expected a whole number of at least 1")
+    return value
+
+
 def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
     """Return a function that checks a value. It raises ValueError unless the value is one of ``choices``."""
 
@@ -151,8 +171,8 @@ def parse_toml(text: str, name: str, what: str) -> TomlFile:
     import tomllib
 
     try:
-        if "k." * (_MOST_DOTS + 1) in _TOKEN.sub(lambda token: _SHAPES[token.lastgroup], text):
-            raise ValueError(f"a key has more than {_MOST_DOTS} dots")
+        if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
+            raise ValueError(f"a line has more than {_MOST_DOTS} dots")
         values = tomllib.loads(text)
         for each in _leaves(values):
             if isinstance(each, str) and "\0" in each:

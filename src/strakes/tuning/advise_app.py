@@ -6,14 +6,23 @@ The properties follow publication S1, section 2.1 (see docs/guide/studies.md).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.foreign_text import for_terminal
-from strakes.base.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, read_toml, text_value
+from strakes.base.toml_file import (
+    Key,
+    Keys,
+    TomlFile,
+    count_value,
+    flag_value,
+    one_of,
+    parse_toml,
+    read_toml,
+    text_value,
+)
 from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
@@ -72,19 +81,10 @@ class App:
         return phase.data_bytes * self.ranks
 
 
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
-        raise ValueError("expected a whole number of at least 1")
-    return value
-
-
 def _size(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError("expected a size")
-    try:
-        size = value if isinstance(value, int) else parse_bytes(value)
-    except BadInputError as error:
-        raise ValueError(f"expected a size; {error.remedy}") from None
+    size = value if isinstance(value, int) else parse_bytes(value)
     if size < 1:
         raise ValueError("expected at least one byte")
     return size
@@ -103,29 +103,21 @@ def _share(value: object) -> float:
     return float(value)
 
 
-@dataclass(frozen=True)
-class _Key:
-    check: Callable[[object], Any]
-    field: str
-    example: str
-    required: bool = False
-
-
-_APP_KEYS: Mapping[str, _Key] = {
-    "title": _Key(text_value, "title", 'title = "my simulation"'),
-    "interface": _Key(one_of(get_args(Interface)), "interface", 'interface = "mpiio"', required=True),
-    "ranks": _Key(_count, "ranks", "ranks = 4096", required=True),
-    "ranks_per_node": _Key(_count, "ranks_per_node", "ranks_per_node = 32", required=True),
-    "grouping": _Key(_count, "grouping", "grouping = 8"),
+_APP_KEYS: Mapping[str, Key] = {
+    "title": Key(text_value, "title", 'title = "my simulation"'),
+    "interface": Key(one_of(get_args(Interface)), "interface", 'interface = "mpiio"', required=True),
+    "ranks": Key(count_value, "ranks", "ranks = 4096", required=True),
+    "ranks_per_node": Key(count_value, "ranks_per_node", "ranks_per_node = 32", required=True),
+    "grouping": Key(count_value, "grouping", "grouping = 8"),
 }
-_PHASE_KEYS: Mapping[str, _Key] = {
-    "name": _Key(text_value, "name", 'name = "checkpoint"', required=True),
-    "operation": _Key(one_of(get_args(Operation)), "operation", 'operation = "write"', required=True),
-    "files": _Key(one_of(get_args(Files)), "files", 'files = "per-process"', required=True),
-    "data_per_rank": _Key(_size, "data_bytes", 'data_per_rank = "64MiB"', required=True),
-    "record_size": _Key(_sizes, "record_bytes", 'record_size = "1MiB", or a list of sizes, most frequent first'),
-    "share": _Key(_share, "share", "share = 0.8"),
-    "collective": _Key(flag_value, "collective", "collective = true"),
+_PHASE_KEYS: Mapping[str, Key] = {
+    "name": Key(text_value, "name", 'name = "checkpoint"', required=True),
+    "operation": Key(one_of(get_args(Operation)), "operation", 'operation = "write"', required=True),
+    "files": Key(one_of(get_args(Files)), "files", 'files = "per-process"', required=True),
+    "data_per_rank": Key(_size, "data_bytes", 'data_per_rank = "64MiB"', required=True),
+    "record_size": Key(_sizes, "record_bytes", 'record_size = "1MiB", or a list of sizes, most frequent first'),
+    "share": Key(_share, "share", "share = 0.8"),
+    "collective": Key(flag_value, "collective", "collective = true"),
 }
 
 
@@ -150,40 +142,19 @@ def app_from_text(text: str, name: str) -> App:
 
 
 def _app(file: TomlFile, stem: str) -> App:
-    phases = file.values.get("phase", [])
-    if not isinstance(phases, list) or not phases or not all(isinstance(phase, dict) for phase in phases):
-        remedy = "Add a [[phase]] table for each kind of reads and writes."
-        raise file.error(("phase",), "the application has no phase", remedy=remedy)
+    remedy = "Add a [[phase]] table for each kind of reads and writes."
+    phases = file.tables("phase", (*_APP_KEYS, "phase"), "the application has no phase", remedy)
     top = {key: value for key, value in file.values.items() if key != "phase"}
     app = App(
-        **{"title": stem, **_fields(file, (), top, _APP_KEYS, ("phase",))},
+        **{"title": stem, **file.fields((), "the application", top, _APP_KEYS)},
         phases=tuple(
-            AppPhase(**_fields(file, ("phase", number), entry, _PHASE_KEYS)) for number, entry in enumerate(phases)
+            AppPhase(**file.fields(("phase", number), "the phase", entry, _PHASE_KEYS))
+            for number, entry in enumerate(phases)
         ),
     )
     for keys, why, remedy in _contradictions(app):
         raise file.error(keys, f"{keys[-1]} contradicts other keys", why=why, remedy=remedy)
     return app
-
-
-def _fields(
-    file: TomlFile, at: Keys, table: Mapping[str, object], keys: Mapping[str, _Key], others: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    unknown = next((key for key in table if key not in keys), None)
-    if unknown is not None:
-        raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=did_you_mean(unknown, (*keys, *others)))
-    lacking = next((name for name, key in keys.items() if key.required and name not in table), None)
-    if lacking is not None:
-        whose = "the phase" if at else "the application"
-        raise file.error(at, f"{whose} lacks the key {lacking}", remedy=f"Write, for example: {keys[lacking].example}")
-    found = {}
-    for name, value in table.items():
-        try:
-            found[keys[name].field] = keys[name].check(value)
-        except ValueError as error:
-            why, remedy = f"{value!r}: {error}", f"Write, for example: {keys[name].example}"
-            raise file.error((*at, name), f"{name} has an invalid value", why=why, remedy=remedy) from None
-    return found
 
 
 def _contradictions(app: App) -> Iterator[tuple[Keys, str, str]]:
@@ -244,7 +215,7 @@ def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(value: App | AppPhase, keys: Mapping[str, _Key]) -> Iterator[str]:
+def _lines(value: App | AppPhase, keys: Mapping[str, Key]) -> Iterator[str]:
     defaults = {field.name: field.default for field in fields(value)}
     for name, key in keys.items():
         member = getattr(value, key.field)

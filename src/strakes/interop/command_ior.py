@@ -11,7 +11,7 @@ from pathlib import Path
 
 from strakes.base.errors import did_you_mean
 from strakes.base.files import read_regular
-from strakes.base.memory import memory_sizes
+from strakes.base.machine import memory_sizes
 from strakes.base.units import format_bytes
 from strakes.interop import command_options as options
 

@@ -181,7 +181,7 @@ def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]
 
 def main(directory: str, file: str, host: str = "") -> None:
     """Print the facts of this node as one line of JSON."""
-    from strakes.base.memory import memory_sizes
+    from strakes.base.machine import memory_sizes
     from strakes.base.version import __version__
     from strakes.runs.mpi_family import IN_ROOT, find_mpi_engine
 

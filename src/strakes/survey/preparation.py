@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.base.errors import BadInputError
-from strakes.base.memory import memory_sizes
+from strakes.base.machine import memory_sizes
 from strakes.base.units import GIB, KIB, counted, format_bytes, format_seconds
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase

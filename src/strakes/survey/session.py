@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from strakes.base.processors import other_programs
+from strakes.base.machine import other_programs
 from strakes.model.cell import Cell
 from strakes.runs.engine import Engine
 from strakes.runs.records import InterruptionsEnded, LoadSeen, OthersSeen, TroubleSeen, Visit

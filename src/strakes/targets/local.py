@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.base.memory import memory_sizes
+from strakes.base.machine import memory_sizes
 from strakes.targets.block_device import BlockDevice, block_device_of, device_counters
 from strakes.targets.description import Limit, Observation
 from strakes.targets.mountinfo import Mount

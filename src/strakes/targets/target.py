@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
-from strakes.base.memory import memory_sizes
+from strakes.base.machine import memory_sizes
 from strakes.base.version import __version__
 from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice, kernel_text

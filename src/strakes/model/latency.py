@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
@@ -32,25 +32,22 @@ def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
     >>> found["file-stat"].calls, round(found["file-stat"].percentiles["p50"], 9)
     (100, 1e-07)
     """
-    counts: dict[str, Counter[float]] = {}
-    for sample in samples:
-        for call, histogram in sample.histograms.items():
-            if call not in _WAITS:
-                seconds = counts.setdefault(call, Counter())
-                for bucket, count in histogram["buckets"]:
-                    seconds[_seconds_of(bucket, histogram["sub_bits"])] += count
-    return {call: _latencies(seconds) for call, seconds in counts.items() if seconds}
+    return {call: _latencies(seconds) for call, seconds in _seconds_by_call(samples).items()}
 
 
 def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
     """Return the latencies of all calls in all samples of a phase, or None if no sample has histograms."""
-    merged = [
-        Sample("", histograms={"": histogram})
-        for sample in samples
-        for call, histogram in sample.histograms.items()
-        if call not in _WAITS
-    ]
-    return latencies_by_call(merged).get("")
+    seconds = sum(_seconds_by_call(samples).values(), Counter[float]())
+    return _latencies(seconds) if seconds else None
+
+
+def _seconds_by_call(samples: Iterable[Sample]) -> dict[str, Counter[float]]:
+    counts: defaultdict[str, Counter[float]] = defaultdict(Counter)
+    for sample in samples:
+        for call, histogram in sample.histograms.items():
+            for bucket, count in histogram["buckets"] if call not in _WAITS else ():
+                counts[call][_seconds_of(bucket, histogram["sub_bits"])] += count
+    return counts
 
 
 def _seconds_of(bucket: int, sub_bits: int) -> float:

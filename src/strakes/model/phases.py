@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -319,11 +319,7 @@ class StagePhase:
     cache: Literal["as-is", "drop", "drop-system"] = "as-is"
     verify: bool = False
     kind: Literal["stage"] = field(default="stage", init=False)
-
-    @property
-    def operation(self) -> Literal["read"]:
-        """Return the name of the operation in the samples of this phase."""
-        return "read"
+    operation: ClassVar = "read"
 
     def operations(self, ranks: int) -> int:
         """Return 0 for "unknown": the number of calls depends on the size of the file and the number of nodes."""
@@ -401,11 +397,7 @@ class MixedPhase:
     parts: tuple[Part, ...]
     stop: Stop = AMOUNT
     kind: Literal["mixed"] = field(default="mixed", init=False)
-
-    @property
-    def operation(self) -> Literal["mixed"]:
-        """Return the name of the operation in the samples of this phase."""
-        return "mixed"
+    operation: ClassVar = "mixed"
 
     def operations(self, ranks: int) -> int:
         """Return the number of operations of all parts if nothing stops them early."""

@@ -180,6 +180,10 @@ class Sample(Record):
         return Skew(apart_s, rank, begun.last_host, share, begun.crowded, begun.clock_uncertainty_s)
 
 
+# Fields of a mixed phase that apply to its parts.
+_OF_WHOLE_PHASE = ("phase", "host", "origin_unix_s", "columns", "begun", "counters", "nodes")
+
+
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
     """Return the sample of the phase with this name. A part of a mixed phase gets the counters of the mixed phase.
 
@@ -193,16 +197,7 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
             return sample
         for part in sample.parts:
             if part.name == name:
-                return replace(
-                    part,
-                    phase=sample.phase,
-                    host=sample.host,
-                    origin_unix_s=sample.origin_unix_s,
-                    columns=sample.columns,
-                    begun=sample.begun,
-                    counters=sample.counters,
-                    nodes=sample.nodes,
-                )
+                return replace(part, **{name: getattr(sample, name) for name in _OF_WHOLE_PHASE})
     return None
 
 

@@ -23,6 +23,6 @@ def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # 
     ``run``: id of the run, beginning of the id, "latest", "latest~1" (the run before the latest), or a file written by
     ``strakes export``. ``store``: directory of runs (default: $STRAKES_STORE). Raises BadInputError for a missing run.
     """
-    from strakes.api import open_run
+    from strakes.api import OpenedRun
 
-    return open_run(run, store)
+    return OpenedRun(run, store)

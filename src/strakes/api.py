@@ -12,7 +12,7 @@ from strakes.base.units import counted
 from strakes.model.answers import Answer
 from strakes.model.portrait import CellEstimate, Finding, Portrait, RunWarning
 from strakes.runs.published import PublishedRun
-from strakes.runs.run import Run, told_as_damage
+from strakes.runs.run import told_as_damage
 from strakes.runs.store import Store
 
 if TYPE_CHECKING:
@@ -44,10 +44,11 @@ class Table(tuple[Row, ...]):
 
 
 class OpenedRun:
-    """A stored run and its results. Nothing is measured, and nothing in the store changes."""
+    """A stored run and its results, as :func:`strakes.open` returns it. Nothing in the store changes."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: str, store: str | Path | None) -> None:
+        published = store is None and Path(run).is_file()
+        self._run = PublishedRun(Path(run)) if published else Store(Path(store) if store else None).open(run)
 
     def __repr__(self) -> str:
         return f"<strakes run {self.id}: {self._run.manifest['kind']} of {self._run.manifest['target']}>"
@@ -91,16 +92,6 @@ class OpenedRun:
 
         with told_as_damage(self._run):
             return Table(rows(self._run))
-
-
-def open_run(run: str, store: str | Path | None) -> OpenedRun:
-    """Open a run of the store at ``store`` (None: the default store), or a file that ``strakes export`` wrote.
-
-    Raises BadInputError if there is no such run or the file cannot be read.
-    """
-    if store is None and Path(run).is_file():
-        return OpenedRun(PublishedRun(Path(run)))
-    return OpenedRun(Store(None if store is None else Path(store)).open(run))
 
 
 def _columns(row: object) -> dict[str, object]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner, one_in
-from strakes.api import open_run
+from strakes.api import OpenedRun
 from strakes.base.errors import BadInputError
 from strakes.cli.main import run as run_command
 from strakes.runs.store import Store
@@ -114,7 +114,7 @@ def test_the_newest_run_with_an_answer_is_used_and_a_run_without_answers_is_repo
 def test_the_guide_passes_over_a_newer_run_that_answers_nothing(
     strakes: StrakesRunner, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answering = open_run("latest", None).id
+    answering = OpenedRun("latest", None).id
     assert strakes("study", "open-close", tmp_path, "--budget", "2s", "--quiet").returncode == 0
     monkeypatch.setattr("strakes.tuning.portraits.answers_anything", lambda run: run.id == answering)
     written = [tmp_path / name for name in ("default.md", "named.md")]
@@ -147,7 +147,7 @@ def test_a_foreign_run_with_values_of_wrong_types_is_refused_without_an_internal
         inner = inner[name]
     inner[place[-1]] = value
     published.write_text(json.dumps(document))
-    opened = open_run(str(published), None)
+    opened = OpenedRun(str(published), None)
     for look in (lambda: opened.portrait, lambda: opened.samples):
         with suppress(BadInputError):
             look()
@@ -163,5 +163,5 @@ def test_a_foreign_run_that_the_report_cannot_evaluate_names_its_file(published:
             phase["transfer_bytes"] = {}
     published.write_text(json.dumps(document))
     with pytest.raises(BadInputError) as refused:
-        _ = open_run(str(published), None).portrait
+        _ = OpenedRun(str(published), None).portrait
     assert str(published) in refused.value.where

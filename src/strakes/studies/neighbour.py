@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 import time
 from collections import deque
@@ -189,15 +190,10 @@ def parse_neighbour(text: str) -> float:
     """
     what = f"not a valid limit for --neighbour: {text!r}"
     remedy = "Write, for example, p99=20ms: 99 of 100 operations of others then take no longer than that."
-    name, equals, value = text.partition("=")
-    if name.strip().lower() != "p99" or not equals:
+    match = re.fullmatch(r"\s*p99\s*=(.*[a-z]\s*)", text, re.IGNORECASE)
+    if match is None:
         raise BadInputError(what, remedy=remedy)
-    if value.strip()[-1:].isdigit():
-        raise BadInputError(what, why="it has no unit", remedy=remedy)
-    try:
-        seconds = parse_seconds(value)
-    except BadInputError as error:
-        raise BadInputError(what, why=error.what, remedy=remedy) from error
+    seconds = parse_seconds(match[1])
     if not _LEAST_LIMIT_S <= seconds <= _MOST_LIMIT_S:
         raise BadInputError(what, remedy="Give at least 1 ms and at most 1 minute.")
     return seconds

@@ -22,7 +22,7 @@ from strakes.model.plan_toml import plan_from_toml
 from strakes.model.service_level import parse_service_level
 from strakes.predict.asked import parse_asked
 from strakes.runs.impact import parse_impact
-from strakes.survey.compare_fail_on import parse_fail_on
+from strakes.survey.comparison import parse_fail_on
 from strakes.tuning.accept_needs import needs_from_toml
 
 _UNITS = (

@@ -18,8 +18,8 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.runs.run import Run
 from strakes.stats.ratios import Verdict, between_runs, judge
-from strakes.survey.compare_fail_on import Condition, failures, parse_fail_on
 from strakes.survey.compare_runs import compare_runs
+from strakes.survey.comparison import Condition, failures, parse_fail_on
 from strakes.survey.comparison_text import render
 from studies.world import store_run, stored, visits_of
 

@@ -48,8 +48,8 @@ def command(
     B1,B2,... Each run then counts as one value.
     """
     from strakes.runs.store import Store
-    from strakes.survey.compare_fail_on import failures, parse_fail_on
     from strakes.survey.compare_runs import compare_runs
+    from strakes.survey.comparison import failures, parse_fail_on
     from strakes.survey.comparison_page import render_comparison_page
     from strakes.survey.comparison_text import render, to_document
 

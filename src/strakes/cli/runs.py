@@ -49,7 +49,7 @@ def history(
     """
     from strakes.runs.store import Store
     from strakes.stats.ratios import Verdict
-    from strakes.survey.compare_fail_on import parse_fail_on
+    from strakes.survey.comparison import parse_fail_on
     from strakes.survey.history_gather import gather
     from strakes.survey.history_judge import failures, judged
     from strakes.survey.history_text import render, to_document

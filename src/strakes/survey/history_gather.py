@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -29,15 +28,9 @@ def gather(
     ``name``: name of the runs, such as transfer-size. ``left_out``: called with the error of each damaged run.
     """
     groups: dict[str, list[RunSummary]] = {}
-    linked = set[tuple[int, int]]()
     for summary in store.runs():
         if summary.status != "complete" or (name and summary.name != name) or (target and summary.target != target):
             continue
-        with suppress(OSError):
-            visits = os.stat(summary.path / "visits.jsonl")
-            if visits.st_nlink > 1 and (visits.st_dev, visits.st_ino) in linked:
-                continue  # Skip a hard link to a run that was already found.
-            linked.add((visits.st_dev, visits.st_ino))
         try:
             manifest = Run(summary.path).manifest
             key = f"{manifest['kind']} {manifest['options'].get('fingerprint', '')}"

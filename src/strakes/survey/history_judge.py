@@ -12,7 +12,7 @@ from strakes.base.units import counted
 from strakes.model.cell import DIRECTIONS
 from strakes.model.portrait import Setting
 from strakes.stats.level_shifts import SHORTEST, detectable_shift, level_shifts
-from strakes.survey.compare_fail_on import Condition
+from strakes.survey.comparison import Condition
 
 NO_CHANGE: Final = "NO CHANGE SHOWN"
 Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]

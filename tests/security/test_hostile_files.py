@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -36,13 +35,6 @@ def read_published(path: Path) -> object:
     return PublishedRun(path).manifest
 
 
-def read_hints(path: Path) -> object:
-    with tempfile.TemporaryDirectory() as place:
-        plan = Path(place) / "plan.toml"
-        plan.write_text(f'ranks = 1\n[[phase]]\nkind = "write"\nhints = "{path}"\n')
-        return plan_from_toml(plan, 1)
-
-
 def read_plan_toml(path: Path) -> object:
     return read_toml(path, "the plan", "phase")
 
@@ -63,7 +55,6 @@ READERS: tuple[Reader, ...] = (
     read_file,
     read_plan_toml,
     read_published,
-    read_hints,
     read_json,
     read_lines,
     read_journal,
@@ -241,8 +232,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, reader: Reader) -> 
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(1 << 34)
-    # A hints file must have a certain name, so this file is refused for its name.
-    assert ("this hints file is not allowed" if reader is read_hints else "too large") in refuse(reader, path).what
+    assert "too large" in refuse(reader, path).what
 
 
 def test_dots_in_texts_and_comments_are_not_keys() -> None:

@@ -26,27 +26,25 @@ _TIME_UNITS |= {unit: _TIME_UNITS[unit[0]] for unit in ("sec", "second", "min", 
 _TIME_UNITS |= {f"{unit}s": seconds for unit, seconds in _TIME_UNITS.items() if len(unit) > 2}
 # Maximum number of bytes, bytes per second, seconds or files: more than any file system needs.
 _MOST = 2.0**60
-_NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*+([a-zA-Z]*)\s*$")
-_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*+([a-zA-Z]*(?:/s)?)\s*$")
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": KIB, "Mi": MIB, "Gi": GIB, "Ti": TIB}
 # "B" is a byte and "b" a bit.
-_RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/s|ps)\s*$")
+_RATE_UNITS = {
+    f"{prefix}{unit}{per}": factor / bits
+    for prefix, factor in _PREFIXES.items()
+    for unit, bits in (("B", 1), ("b", 8), ("bit", 8), ("Bit", 8))
+    for per in ("/s", "ps")
+}
 
 
 def _parse(text: str, units: Mapping[str, float], kind: str, example: str) -> float:
     match = _NUMBER.match(text)
-    unit = match[2].lower() if match else ""
-    remedy = f"Write, for example, {example}."
-    if match is None or unit not in units:
-        raise _refusal(kind, text, remedy)
-    amount = float(match[1]) * units[unit]
-    if amount > _MOST:
-        raise _refusal(kind, text, remedy, " is too much")
+    factor = units.get(match[2], units.get(match[2].lower())) if match else None
+    amount = float(match[1]) * factor if match and factor else 0.0
+    if factor is None or amount > _MOST:
+        shown, why = text if len(text) <= 60 else f"{text[:60]}...", " is too much" if factor else ""
+        raise BadInputError(f"not a valid {kind}: {shown!r}{why}", remedy=f"Write, for example, {example}.")
     return amount
-
-
-def _refusal(kind: str, text: str, remedy: str, why: str = "") -> BadInputError:
-    shown = text if len(text) <= 60 else f"{text[:60]}..."
-    return BadInputError(f"not a valid {kind}: {shown!r}{why}", remedy=remedy)
 
 
 def parse_bytes(text: str) -> int:
@@ -73,16 +71,7 @@ def parse_rate(text: str) -> float:
     >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
     (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)
     """
-    match = _RATE.match(text)
-    if match is None or (match[3] and (not match[2] or match[4] != "B")):
-        remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
-        raise _refusal("rate", text, remedy)
-    number, prefix, binary, unit = match.groups()
-    factor = 1024.0 ** (1 + "KMGT".index(prefix.upper())) if binary else _PREFIXES[prefix]
-    rate = float(number) * factor / (1 if unit == "B" else 8)
-    if rate > _MOST:
-        raise _refusal("rate", text, "Give a smaller rate. A limit is the rate of one component.", " is too large")
-    return rate
+    return _parse(text, _RATE_UNITS, "rate", "12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits")
 
 
 def parse_count(text: str) -> float:

@@ -26,20 +26,16 @@ class LatencyCounts(Protocol):
         """Return a quantile of the latencies, in seconds. ``share``: from 0 to 1."""
 
 
-class Minute(Protocol):
-    """Latency distributions that were observed at the same time, usually for a minute."""
+@dataclass(frozen=True)
+class Minute:
+    """Latency distributions in an interval of ``seconds``, usually a minute, that begins at ``time_s`` (Unix time).
 
-    @property
-    def time_s(self) -> float:
-        """Return the start of the observation as Unix time."""
+    ``figures``: name -> latency distribution. Each name ends with an operation, as in "probe create".
+    """
 
-    @property
-    def seconds(self) -> float:
-        """Return the length of the observation in seconds."""
-
-    @property
-    def figures(self) -> Mapping[str, LatencyCounts]:
-        """Return name -> latency distribution. Each name ends with an operation, as in "probe create"."""
+    time_s: float
+    seconds: float
+    figures: Mapping[str, LatencyCounts]
 
 
 @dataclass(frozen=True)

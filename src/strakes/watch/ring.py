@@ -21,6 +21,7 @@ from strakes.base.files import open_directory, open_kept, remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.units import UnixTime, format_bytes
 from strakes.model.record import from_record
+from strakes.model.service_level import Minute
 from strakes.runs.store_files import AppendFile
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
@@ -38,11 +39,9 @@ _MOST_FILE_BYTES = 1 << 30  # Maximum size of a file to append to. A server may 
 
 
 @dataclass(frozen=True)
-class RingRow:
-    """Latencies (histograms by name) in an interval of ``seconds`` that begins at ``time_s`` (Unix time)."""
+class RingRow(Minute):
+    """Latencies in an interval, as the store keeps them."""
 
-    time_s: UnixTime
-    seconds: Annotated[float, (0.0, _KEPT_DAYS * DAY_S)]
     figures: Mapping[str, Histogram]
 
 

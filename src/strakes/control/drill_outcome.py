@@ -44,7 +44,7 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
         state, base = _splitmix(word ^ rank)
         _, step = _splitmix(state)
         words = phase.file_bytes // 8
-        for number in range(phase.operations_per_rank()):
+        for number in range(phase.operations(1)):
             part = np.arange(number * words, (number + 1) * words, dtype=np.uint64) * np.uint64(step | 1)
             sums[rank, number] = hashlib.sha256((part + np.uint64(base)).tobytes()).hexdigest()
     return sums
@@ -86,7 +86,7 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
         known = last.get(rank, log[0])
         ahead = (last[rank].number if rank in last else -1) + 1 - known.number + (rank - known.rank) / plan.ranks
         due_s = known.due_s + ahead / phase.rate_per_s
-        left = rank not in last or last[rank].number + 1 < phase.operations_per_rank()
+        left = rank not in last or last[rank].number + 1 < phase.operations(1)
         if left and due_s < until_s and (rank not in last or last[rank].ended_s < until_s):
             due[rank] = due_s
     return due

@@ -245,18 +245,21 @@ class SmallFilesPhase:
             return ranks * self.files_per_rank
         return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
 
-    def most_files_added(self) -> int:
-        """Return the maximum number of files that one rank adds."""
+    def _files_added(self) -> int:
         if self.mode == "flow":
             created = self._count("create")
             return created + self.transactions * max(0, created - self._count("delete"))
         return self.files_per_rank + self.transactions
 
-    def most_bytes_added(self) -> int:
-        """Return the number of bytes that one rank adds if every file has its largest size."""
+    def bytes_added(self, ranks: int) -> int:
+        """Return the number of bytes that all ranks add if every file has its largest size."""
         appended = sum(step.bytes or self.size_high_bytes for step in self.flow if step.op == "append")
         written = max((step.bytes for step in self.flow if step.op == "write"), default=0)
-        return self.most_files_added() * max(self.size_high_bytes, written) + self.transactions * appended
+        return ranks * (self._files_added() * max(self.size_high_bytes, written) + self.transactions * appended)
+
+    def inodes_added(self, ranks: int) -> int:
+        """Return the maximum number of files and directories that all ranks add."""
+        return ranks * (self._files_added() + (1 + self.subdirectories if self.mode == "accumulate" else 0))
 
     def _count(self, op: FlowCall) -> int:
         return sum(step.op == op for step in self.flow)
@@ -282,25 +285,18 @@ class ProbePhase:
 
     def operations(self, ranks: int) -> int:
         """Return the number of scheduled operations of all ranks."""
-        return ranks * self.operations_per_rank()
+        return ranks * max(1, int(self.rate_per_s * self.seconds))
 
-    def operations_per_rank(self) -> int:
-        """Return the number of scheduled operations of one rank."""
-        return max(1, int(self.rate_per_s * self.seconds))
-
-    def bytes_added(self) -> int:
-        """Return the number of bytes that one rank adds."""
+    def bytes_added(self, ranks: int) -> int:
+        """Return the number of bytes that all ranks add."""
         # For probes that read, the engine creates a file of 256 times file_bytes for each rank.
-        most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
-        return most * self.file_bytes
+        most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations(1))
+        return ranks * most * self.file_bytes
 
-    def inodes_added(self) -> int:
-        """Return the number of files and directories that one rank adds."""
-        return 1 + {
-            "file-create": self.operations_per_rank(),
-            "file-fsync": self.operations_per_rank(),
-            "file-stat": 100,
-        }.get(self.operation, 1)
+    def inodes_added(self, ranks: int) -> int:
+        """Return the number of files and directories that all ranks add."""
+        files = {"file-create": self.operations(1), "file-fsync": self.operations(1), "file-stat": 100}
+        return ranks * (1 + files.get(self.operation, 1))
 
 
 @dataclass(frozen=True)
@@ -331,7 +327,7 @@ class TrainingPhase:
     """A phase where each rank imitates an accelerator that trains a model. Threads read batches of samples ahead.
 
     >>> epoch = TrainingPhase("epoch", "train", file_count=10, sample_bytes=4096, samples_per_file=5, batch_samples=4)
-    >>> epoch.operations(ranks=3), epoch.bytes_added()
+    >>> epoch.operations(ranks=3), epoch.bytes_added(ranks=3)
     (48, 0)
     """
 
@@ -363,11 +359,11 @@ class TrainingPhase:
             return samples
         return (self.steps or samples // self.batch_samples // ranks) * self.batch_samples * ranks
 
-    def bytes_added(self) -> int:
+    def bytes_added(self, ranks: int) -> int:
         """Return the number of bytes that all ranks add, or its expected value if the sizes are random."""
         return self.file_count * self.samples_per_file * self.sample_bytes if self.operation == "generate" else 0
 
-    def inodes_added(self) -> int:
+    def inodes_added(self, ranks: int) -> int:
         """Return the number of files and directories that all ranks add."""
         return self.file_count + 1 + self.subdirectories if self.operation == "generate" else 0
 

@@ -138,12 +138,8 @@ def _phase_bytes(phase: WholePhase, ranks: int) -> int:
         return (phase.first_ranks or ranks) * phase.segments * phase.block_bytes
     if isinstance(phase, StreamPhase):
         return ranks * phase.count * phase.block_bytes
-    if isinstance(phase, SmallFilesPhase):
-        return ranks * phase.most_bytes_added()
-    if isinstance(phase, ProbePhase):
-        return ranks * phase.bytes_added()
-    if isinstance(phase, TrainingPhase):
-        return phase.bytes_added()
+    if isinstance(phase, SmallFilesPhase | ProbePhase | TrainingPhase):
+        return phase.bytes_added(ranks)
     if isinstance(phase, StagePhase):
         return 0
     return ranks * phase.items * phase.file_bytes if phase.operation == "file-create" else 0
@@ -155,12 +151,8 @@ def _phase_inodes(phase: WholePhase, ranks: int) -> int:
         return 2 * files if phase.own_directory else files
     if isinstance(phase, StreamPhase):
         return ranks
-    if isinstance(phase, SmallFilesPhase):
-        return ranks * (phase.most_files_added() + (1 + phase.subdirectories if phase.mode == "accumulate" else 0))
-    if isinstance(phase, ProbePhase):
-        return ranks * phase.inodes_added()
-    if isinstance(phase, TrainingPhase):
-        return phase.inodes_added()
+    if isinstance(phase, SmallFilesPhase | ProbePhase | TrainingPhase):
+        return phase.inodes_added(ranks)
     if isinstance(phase, StagePhase):
         return 0
     trees = ranks if phase.directory == "unique" else 1

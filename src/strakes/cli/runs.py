@@ -50,8 +50,7 @@ def history(
     from strakes.runs.store import Store
     from strakes.stats.ratios import Verdict
     from strakes.survey.comparison import parse_fail_on
-    from strakes.survey.history_gather import gather
-    from strakes.survey.history_judge import failures, judged
+    from strakes.survey.history_judge import failures, gather, judged
     from strakes.survey.history_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on else ()

@@ -163,10 +163,8 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
         why = f"With {size} the rate was not higher, but the runs are too few to be sure: give a larger --budget."
     elif not evidence.remote:
         why = "This node alone does not meet the need; more ranks might, because the rate may still grow."
-    elif evidence.scale_of(best).clients > 1:
-        why = "These nodes do not meet the need; more nodes might, so measure from more nodes."
     else:
-        why = "This node alone does not meet the need; more nodes might, so measure from several nodes."
+        why = "The nodes of this run do not meet the need; more nodes might, so measure from several more."
     return replace(answer, verdict=UNKNOWN, limits=why)
 
 

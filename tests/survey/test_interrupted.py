@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from strakes.base.errors import MeasurementError
-from strakes.model.cell import Cell
-from strakes.model.place import PLAIN, Place
+from strakes.model.cell import PLAIN, Cell, Place
 from strakes.runs.records import (
     CountersUnread,
     InterruptionsEnded,

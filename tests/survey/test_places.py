@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from strakes.model.cell import Cell
+from strakes.model.cell import Cell, Place
 from strakes.model.phases import MetadataPhase
-from strakes.model.place import Place
 from strakes.model.plan import Plan
 from strakes.runs.records import CellSkipped, DirectoryPlaced, RunEvent
 from strakes.studies.measure_directories import LayoutDirectories, prepare

@@ -30,7 +30,7 @@ class Record:
 def from_record(kind: type[T], record: object) -> T:
     """Convert a JSON record to a value of type ``kind``. Raises ValueError, which names the field, for an invalid one.
 
-    >>> from strakes.model.place import Place
+    >>> from strakes.model.cell import Place
     >>> place = Place(kept="population")
     >>> from_record(Place, to_record(place)) == place
     True

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import MeasurementError, StrakesError
-from strakes.model.cell import Cell
+from strakes.model.cell import Cell, Place
 from strakes.model.phases import SmallFilesPhase
-from strakes.model.place import Place
 from strakes.model.plan import Plan
 from strakes.runs.records import LayoutGiven, Visit
 from strakes.targets import calls

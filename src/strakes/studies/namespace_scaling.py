@@ -9,9 +9,8 @@ from typing import Literal
 
 from strakes.base.language import gettext
 from strakes.model.answers import Question
-from strakes.model.cell import Cell
+from strakes.model.cell import Cell, Place
 from strakes.model.phases import AMOUNT, MetadataPhase
-from strakes.model.place import Place
 from strakes.model.portrait import Figure, Finding, Reference, Setting
 from strakes.model.results import Measured, Observation, Results
 from strakes.studies.compose import ask, ask_level, lines, rates

@@ -8,8 +8,7 @@ from itertools import pairwise
 from strakes.base.language import gettext
 from strakes.base.units import format_value
 from strakes.model.answers import Question
-from strakes.model.cell import Measure, Metric
-from strakes.model.place import Place
+from strakes.model.cell import Measure, Metric, Place
 from strakes.model.portrait import Figure, Finding
 from strakes.model.results import Measured, Results
 from strakes.stats.level_shifts import SHORTEST, level_shifts

@@ -10,9 +10,8 @@ from typing import Literal
 from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB
 from strakes.model.answers import Claim, Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import PLAIN, Cell, Measure, Place
 from strakes.model.phases import Access, Sharing, Stop, TransferPhase
-from strakes.model.place import PLAIN, Place
 from strakes.model.plan import Phase, Plan, WholePhase
 from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
 from strakes.model.results import Measured, Results

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from strakes.base.language import gettext
 from strakes.base.units import MIB
 from strakes.model.answers import Claim, Part
-from strakes.model.cell import Cell
+from strakes.model.cell import Cell, Place
 from strakes.model.phases import AMOUNT, MetadataOperation, MetadataPhase
-from strakes.model.place import Place
 from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates

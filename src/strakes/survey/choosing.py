@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import counted
-from strakes.model.cell import Cell
-from strakes.model.place import PLAIN, Place
+from strakes.model.cell import PLAIN, Cell, Place
 from strakes.model.plan_validate import validate_plan_document
 from strakes.model.portrait import SkippedCell
 from strakes.runs.choice import with_launcher

@@ -8,8 +8,7 @@ from typing import Any
 
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.language import gettext
-from strakes.model.cell import Cell
-from strakes.model.place import PLAIN
+from strakes.model.cell import PLAIN, Cell
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 

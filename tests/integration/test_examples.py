@@ -14,7 +14,7 @@ from mounts import tmpfs_mounted
 from runs.test_mpi import needs_mpi
 from strakes.base.errors import EnvironmentLacksError
 from strakes.cli.main import run
-from strakes.model.plan_toml import plan_from_toml
+from strakes.model.plan_read import plan_from_toml
 from strakes.model.sample import sample_named
 from strakes.runs.engine import LocalEngine
 from strakes.runs.mpi import find_mpiexec

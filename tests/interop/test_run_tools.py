@@ -16,7 +16,7 @@ from strakes.cli.main import run as strakes
 from strakes.interop import command_ior
 from strakes.interop.command_options import Translation, tool_of
 from strakes.model.phases import MetadataPhase, TransferPhase
-from strakes.model.plan_validate import validate_plan_document
+from strakes.model.plan_read import validate_plan_document
 
 # Command lines from manuals, tutorials and test suites of the tools, IO500, and acceptance tests of sites.
 IOR_LINES = (

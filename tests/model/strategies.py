@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from strakes.base.schemas import load_schema
-from strakes.model.plan import plan_from_json
+from strakes.model.plan_read import plan_from_json
 
 _DEFINITIONS = load_schema("plan")["$defs"]
 

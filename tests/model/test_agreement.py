@@ -11,7 +11,7 @@ import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.cli.main import run as strakes
-from strakes.model.plan_validate import validate_plan_document
+from strakes.model.plan_read import validate_plan_document
 from strakes.runs.engine import find_engine
 
 PLANS = Path(__file__).parents[1] / "plans"

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from model.strategies import plans
 from strakes.base.schemas import load_schema
 from strakes.model.phases import MetadataPhase, MixedPhase, Part, Stop, TransferPhase
-from strakes.model.plan import Phase, Plan, plan_from_json
+from strakes.model.plan import Phase, Plan
+from strakes.model.plan_read import plan_from_json
 
 KINDS: dict[str, type[Phase]] = {kind.kind: kind for kind in get_args(Phase)}
 

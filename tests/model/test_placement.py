@@ -11,8 +11,8 @@ import pytest
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.cli.main import run as strakes
 from strakes.model.phases import MetadataPhase
-from strakes.model.plan import Plan, plan_from_json
-from strakes.model.plan_toml import plan_from_toml
+from strakes.model.plan import Plan
+from strakes.model.plan_read import plan_from_json, plan_from_toml
 from strakes.runs.engine import find_engine
 from strakes.runs.store import Store
 

@@ -9,7 +9,7 @@ import pytest
 from strakes.base.errors import BadInputError
 from strakes.cli.main import run as run_command
 from strakes.model.phases import SizeShare, TransferPhase
-from strakes.model.plan_toml import plan_from_toml
+from strakes.model.plan_read import plan_from_toml
 
 PLAN = """
 ranks = 2

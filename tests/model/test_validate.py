@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from strakes.base.errors import BadInputError
-from strakes.model.plan_validate import validate_plan_document
+from strakes.model.plan_read import validate_plan_document
 
 TRANSFER: dict[str, Any] = {
     "kind": "transfer",

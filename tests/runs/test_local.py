@@ -172,7 +172,7 @@ FRONT_END = """
 import json, sys
 from pathlib import Path
 from strakes.runs.engine import LocalEngine
-from strakes.model.plan import plan_from_json
+from strakes.model.plan_read import plan_from_json
 
 engine = LocalEngine()
 print(engine.start().pid, flush=True)

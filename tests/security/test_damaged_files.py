@@ -19,7 +19,7 @@ from strakes.control.knob_journal import read_journal
 from strakes.failover.description import read_description
 from strakes.failover.setup import read_plan
 from strakes.interop.formats import read_file
-from strakes.model.plan_toml import plan_from_toml
+from strakes.model.plan_read import plan_from_toml
 from strakes.predict.asked import read_stated
 from strakes.runs.published import PublishedRun
 from strakes.runs.run import Run

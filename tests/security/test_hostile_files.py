@@ -19,7 +19,7 @@ from strakes.failover.setup import _read_texts
 from strakes.interop.command_io500 import read_configuration
 from strakes.interop.command_ior import _script as read_script
 from strakes.interop.formats import read_file
-from strakes.model.plan_toml import plan_from_toml
+from strakes.model.plan_read import plan_from_toml
 from strakes.runs.published import PublishedRun
 from strakes.runs.store_files import read_json, read_json_lines
 from strakes.watch.recorded import is_recording, readings

@@ -18,7 +18,7 @@ from strakes.base.units import parse_bytes, parse_seconds
 from strakes.failover.facts import score, seconds
 from strakes.interop.foreign import number, time_of
 from strakes.interop.formats import read_file
-from strakes.model.plan_toml import plan_from_toml
+from strakes.model.plan_read import plan_from_toml
 from strakes.model.service_level import parse_service_level
 from strakes.predict.asked import parse_asked
 from strakes.runs.impact import parse_impact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strakes.base.units import MIB
-from strakes.model.plan_validate import validate_plan_document
+from strakes.model.plan_read import validate_plan_document
 from strakes.studies.compose import WRITE_AND_READ
 from strakes.studies.registry import studies, study_named
 from strakes.studies.study import Study

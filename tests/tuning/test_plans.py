@@ -10,7 +10,7 @@ import pytest
 
 from strakes.base.units import KIB, MIB
 from strakes.model.phases import StagePhase, TransferPhase
-from strakes.model.plan import plan_from_json
+from strakes.model.plan_read import plan_from_json
 from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.tuning.advise_app import App, AppPhase

@@ -69,7 +69,7 @@ def command(
         return measure(request, sampling)
     if not rest:
         raise click.UsageError("Missing argument 'DIR'.")
-    from strakes.model.plan_toml import plan_from_toml
+    from strakes.model.plan_read import plan_from_toml
 
     path, *directories = (DIRECTORY.convert(word, None, None) for word in (plan, *rest))
     title, parsed = plan_from_toml(path, sampling.seed)

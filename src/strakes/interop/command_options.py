@@ -17,7 +17,8 @@ from typing import Any, Literal
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.units import parse_bytes
 from strakes.model.phases import MetadataPhase, TransferPhase
-from strakes.model.plan import Phase, Plan, plan_from_json
+from strakes.model.plan import Phase, Plan
+from strakes.model.plan_read import plan_from_json
 from strakes.studies.plan_run import Fit
 
 Fate = Literal["used", "quiet", "noted", "refused"]

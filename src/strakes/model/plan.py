@@ -175,11 +175,3 @@ def _phase_to_json(phase: Phase) -> dict[str, object]:
     if not isinstance(phase, _ENDS_BY_AMOUNT):
         body["stop"] = phase.stop.to_json()
     return body
-
-
-def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    """Return a plan from its JSON form. Raises BadInputError that names all invalid keys."""
-    from strakes.model.plan_validate import validate_plan_document
-
-    validate_plan_document(document)
-    return Plan.from_json(document)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import counted
 from strakes.model.cell import PLAIN, Cell, Place
-from strakes.model.plan_validate import validate_plan_document
+from strakes.model.plan_read import validate_plan_document
 from strakes.model.portrait import SkippedCell
 from strakes.runs.choice import with_launcher
 from strakes.runs.launch import Launch

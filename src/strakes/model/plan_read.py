@@ -1,4 +1,7 @@
-"""Check plans in JSON form against ``schemas/plan.json``. Errors name invalid keys in the same way as the engine."""
+"""Read plans: TOML that users write and JSON, both checked against ``schemas/plan.json``.
+
+Sizes and times in TOML may have units. Errors name invalid keys in the same way as the engine.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.schemas import load_schema
+from strakes.base.toml_file import Keys, read_toml
+from strakes.base.units import parse_bytes, parse_seconds
+from strakes.model.plan import PLACEMENT, Plan
 
 # Keys whose value selects one of the alternatives in a ``oneOf`` of the schema.
 _DISCRIMINATORS = ("kind", "rule")
@@ -37,9 +44,57 @@ _PATTERNS = {
     "^[!-~]{1,255}$": "1 to 255 visible characters without blanks",
     "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$": "a list of numbers such as 0-3,8",
 }
+_TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
+_TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 _REMEDY = "docs/reference/engine.md and schemas/plan.json describe plans."
 
-Path = tuple[str | int, ...]
+
+def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
+    r"""Return the title and the plan in a file. ``seed``: random seed if the file has none.
+
+    Raises BadInputError that names the file and the invalid key.
+
+    >>> import tempfile
+    >>> text = 'ranks = 2\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\n'
+    >>> text += 'directory = "unique"\nitems = 10'
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     file = Path(place) / "make-files.toml"
+    ...     _ = file.write_text(text)
+    ...     plan_from_toml(file, seed=1)[1].ranks
+    2
+    """
+    file = read_toml(path, "the plan", "phase")
+    remedy = "Add a [[phase]] table, as in the plans in examples/."
+    phases, document = file.tables("phase", _TOP_KEYS, "the plan has no phase", remedy), file.values
+    if len(phases) > (most := load_schema("plan")["properties"]["phases"]["maxItems"]):
+        raise BadInputError("the plan has too many phases", where=str(path), why=f"more than {most} phases")
+    team = {key: document[key] for key in _TEAM_KEYS if key in document}
+    body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}
+    try:
+        return str(document.get("title", path.stem)), plan_from_json(_in_units(body, ""))
+    except BadInputError as error:
+        error.where = ": ".join(filter(None, (str(path), error.where)))
+        raise
+
+
+def _in_units(value: Any, key: str) -> Any:
+    if key == "hints" and isinstance(value, Mapping):  # MPI-IO hints are text. Only the MPI library knows their units.
+        return {name: str(hint) if type(hint) is int else hint for name, hint in value.items()}
+    if isinstance(value, Mapping):
+        return {name: _in_units(member, name) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_in_units(member, key) for member in value]
+    if isinstance(value, str) and (key == "bytes" or key.endswith("_bytes")):
+        return parse_bytes(value)
+    if isinstance(value, str) and key == "seconds":
+        return parse_seconds(value)
+    return value
+
+
+def plan_from_json(document: Mapping[str, Any]) -> Plan:
+    """Return a plan from its JSON form. Raises BadInputError that names all invalid keys."""
+    validate_plan_document(document)
+    return Plan.from_json(document)
 
 
 def validate_plan_document(document: Mapping[str, Any]) -> None:
@@ -57,7 +112,7 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
         raise BadInputError(f"not a plan: {texts}", where=next(iter(faults)), remedy=_REMEDY)
 
 
-def _faults(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[tuple[int, str, str]]:
+def _faults(value: Any, schema: Mapping[str, Any], path: Keys) -> Iterator[tuple[int, str, str]]:
     for keyword, wanted in schema.items():
         if keyword == "$ref":
             yield from _faults(value, _definition(wanted), path)
@@ -73,7 +128,7 @@ def _faults(value: Any, schema: Mapping[str, Any], path: Path) -> Iterator[tuple
 
 
 def _faults_of_keys(
-    value: dict[str, Any], keyword: str, schema: Mapping[str, Any], path: Path
+    value: dict[str, Any], keyword: str, schema: Mapping[str, Any], path: Keys
 ) -> Iterator[tuple[int, str, str]]:
     wanted, known = schema[keyword], schema.get("properties", {})
     if keyword == "required":

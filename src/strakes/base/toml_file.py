@@ -73,6 +73,8 @@ class TomlFile:
                 found[keys[name].field] = keys[name].check(value)
             except (ValueError, BadInputError) as error:
                 why, remedy = f"{value!r}: {error}", f"Write, for example: {keys[name].example}"
+                if isinstance(error, BadInputError):
+                    why, remedy = error.what, error.remedy
                 raise self.error((*at, name), f"{name} has an invalid value", why=why, remedy=remedy) from None
         return found
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import open_directory, open_kept, remove_kept
 from strakes.base.finite import parse_json
-from strakes.base.units import UnixTime, format_bytes
+from strakes.base.units import format_bytes
 from strakes.model.record import from_record
 from strakes.model.service_level import Minute
 from strakes.runs.store_files import AppendFile

@@ -86,9 +86,13 @@ def test_the_peers_copy_is_discarded_without_a_command_to_undo_it(device: Device
 
 
 def test_only_a_primary_with_equal_copies_may_lose_its_peer(device: Device, tmp_path: Path) -> None:
-    for state in (AWAY, SYNC, EQUAL.replace("Primary/Secondary", "Secondary/Primary")):
+    for state in (
+        AWAY,
+        SYNC,
+        *(EQUAL.replace("Primary/Secondary", f"{own}/Primary") for own in ("Primary", "Secondary")),
+    ):
         device.shows(state)
-        with pytest.raises(BadInputError, match="not in sync, or this node is not primary"):
+        with pytest.raises(BadInputError, match="not in sync, or this node is not the only primary"):
             DisconnectPeer(Ask(tmp_path), device.run, device.states)
     device.states.unlink()
     with pytest.raises(EnvironmentLacksError, match="cannot be read") as refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,25 @@ import pytest
 from conftest import wait_for
 from failover.clusters import need, planned
 from lab.running import Labs
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.control.drill_pair import CUT_ALL, POWER_OFF, switched_off
 from strakes.control.drill_run import Drill, play
 from strakes.control.fault import Ask
-from strakes.control.fault_pacemaker import StandbyNode, View, is_served, view_of
+from strakes.control.fault_pacemaker import (
+    FailResource,
+    FenceNode,
+    PacemakerFault,
+    StandbyNode,
+    View,
+    is_served,
+    view_of,
+)
 from strakes.control.fault_registry import make_fault
 from strakes.failover.setup import read_plan
 from strakes.failover.timeline import Moment
 from strakes.lab.ha_pair import Alert, Button
 from strakes.model.recovery_clients import Timing
-from strakes.targets.command import run
+from strakes.targets.command import Completed, run
 from strakes.targets.mountinfo import Mount
 
 MON = """<pacemaker-result><nodes><node name="a" online="{online}" unclean="{unclean}"/></nodes>
@@ -74,6 +83,60 @@ def test_an_unknown_node_or_resource_is_refused_with_the_known_ones(via: str, tm
     assert "mount-mdt0" in refused.value.remedy
     with pytest.raises(EnvironmentLacksError, match="does not answer"):
         make_fault("node-standby", Ask(tmp_path, node="mds-a", via="false"))
+
+
+class Cluster:
+    """Runner of Pacemaker's tools on a cluster of two nodes, with a file system on node a."""
+
+    def __init__(self, node: str, resource: str, failures: str) -> None:
+        self.node, self.resource, self.failures, self.commands = node, resource, failures, list[str]()
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = 0) -> Completed:
+        assert timeout_s >= 0
+        self.commands.append(argv[0])
+        history = f'<node name="a"><resource_history id="fs" fail-count="{self.failures}"/></node>'
+        nodes = f'<nodes><node name="a" {self.node}/><node name="b" online="true"/></nodes>'
+        resource = f'<resource id="fs" role="Started" {self.resource}><node name="a"/></resource>'
+        status = f"<r>{nodes}<resources>{resource}</resources><node_history>{history}</node_history></r>"
+        return Completed(tuple(argv), 0, status, "")
+
+
+ONLINE = 'online="true"'
+
+
+@pytest.mark.parametrize(
+    ("fault", "on", "node", "resource", "failures", "why"),
+    [
+        (StandbyNode, "a", 'online="true" standby="true"', "", "0", "a is online, standby"),
+        (StandbyNode, "a", ONLINE, 'managed="false"', "0", "fs is Started on a, unmanaged"),
+        (StandbyNode, "a", ONLINE, "", "INFINITY", ""),
+        (FenceNode, "a", 'online="false"', "", "0", "a is offline"),
+        (FenceNode, "a", 'online="true" maintenance="true"', "", "0", "a is online, maintenance"),
+        (FenceNode, "a", ONLINE, "", "INFINITY", "fs has failures on a"),
+        (FailResource, "a", ONLINE, 'failed="true" blocked="true"', "0", "fs is Started on a, failed, blocked"),
+        (FailResource, "a", ONLINE, "", "1", "fs has failures on a"),
+        (FailResource, "b", ONLINE, "", "0", "fs is Started on a"),
+        (FailResource, "a", ONLINE, "", "0", ""),
+    ],
+)
+def test_a_node_whose_state_the_undoing_would_change_is_refused(
+    fault: type[PacemakerFault], on: str, node: str, resource: str, failures: str, why: str, tmp_path: Path
+) -> None:
+    cluster, ask = (
+        Cluster(node, resource, failures),
+        Ask(tmp_path, node=on, resource="fs" if fault is FailResource else ""),
+    )
+    if why:
+        with pytest.raises(BadInputError, match="not in the state that this fault needs") as refused:
+            fault(ask, cluster)
+        assert refused.value.why == why
+        return
+    ready = fault(ask, cluster)
+    cluster.node += ' standby="true"'
+    drill = Drill(tmp_path, 1, 10.0, Timing(1.0, 1.0, None), sessions=False)
+    with pytest.raises(MeasurementError, match="the servers are not ready") as late:
+        play(drill, ready, tmp_path / "store", lambda _text: None)
+    assert late.value.why == "in another state than before the drill: a" and {*cluster.commands} == {"crm_mon"}
 
 
 def test_a_directory_that_the_cluster_does_not_serve_is_refused(via: str, tmp_path: Path) -> None:

@@ -324,8 +324,11 @@ class _Stroke:
         self._begun.wait()
         if self._stop.wait(max(0.0, self._timing.before_s - self._ahead_s)):
             return
-        self._say(self._fault.text)
         try:
+            # The state may have changed since the fault was made.
+            if found := self._fault.lacking():
+                raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
+            self._say(self._fault.text)
             if self._fault.undo is not None:
                 self._promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
         except StrakesError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import threading
 import time
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.base.errors import BadInputError, MeasurementError, StrakesError
+from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.processes import process_start
 from strakes.control.drill_undo import Continue, StartMetadataServer
 from strakes.control.fault import Ask, Fault, Seen
@@ -21,12 +20,14 @@ from strakes.failover.timeline import Moment
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.manager import all_labs
 from strakes.targets.calls import mount_of
-from strakes.targets.ceph_tool import FILE_SYSTEMS, access_of, ask_socket
+from strakes.targets.ceph_tool import FILE_SYSTEMS, Access, access_of, ask_socket, ceph
 from strakes.targets.command import run
 from strakes.targets.description import TargetRecovery
+from strakes.targets.registry import detect
 
 _LOOK_EVERY_S = 0.1
 _FLUSH_S = 120.0
+_NOT_JOINABLE = 1  # CEPH_MDSMAP_NOT_JOINABLE: a flag in the map of a file system, in which no standby gets a rank.
 _ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
 _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
 
@@ -51,25 +52,25 @@ class MetadataServerFault(Fault):
         self.lab = next((lab for lab in labs if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
         self.config = Path(self.lab.facts["ceph_conf"]) if self.lab else _configuration(ask.directory)
         with Monitors(self.config) as monitors:
-            servers = _servers(monitors)
-        self.before = servers
+            dump = monitors.command("fs dump")
+        mdsmap = _mdsmap_of(dump, ask.directory)
+        self._file_system = str(mdsmap["fs_name"])
+        self.before = servers = _servers(dump, self._file_system)
         victim = next((server for server in servers.values() if server.rank == 0 and server.state == _ACTIVE), None)
-        if victim is None or not any(server.state in _STANDBYS for server in servers.values()):
-            what, where = "the file system has no standby metadata server", self.lab.name if self.lab else self.config
-            why = ", ".join(f"{server.name} is {server.state}" for server in servers.values())
-            remedy = "Start a standby. In a lab: run strakes lab down, then strakes lab up ceph."
-            raise BadInputError(what, where=str(where), why=why, remedy=remedy)
+        said = [f"{server.name} is {server.state}" for server in servers.values()]
+        said += ["joinable is false"] if (closed := mdsmap["flags"] & _NOT_JOINABLE) else []
+        if victim is None or closed or not any(server.state in _STANDBYS for server in servers.values()):
+            what = "the file system has no standby metadata server that may take over"
+            remedy = "Start a standby, or wait for the end of the maintenance (ceph fs set NAME joinable true)."
+            raise BadInputError(what, where=self._file_system, why=", ".join(said), remedy=remedy)
         self.victim = victim
         self._changes: list[tuple[float, CephDaemon]] = []
         self._counted: dict[str, tuple[int | None, int | None]] = {}
 
     def level(self) -> None:
         """Flush the journal, so that the new server replays an empty journal in every drill."""
-        words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
-        done = run(words, _FLUSH_S)
-        if done.status != 0:
-            what = "the journal of the metadata server cannot be flushed"
-            raise MeasurementError(what, where=shlex.join(words), why=done.stderr.strip())
+        words = ("tell", f"mds.{self.victim.name}", "flush", "journal")
+        ceph(Access(("--conf", str(self.config))), *words, limit_s=_FLUSH_S).ask(run)
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         known: Mapping[str, CephDaemon] = self.before
@@ -78,7 +79,7 @@ class MetadataServerFault(Fault):
                 over = False
                 while not over:
                     over = stop.wait(_LOOK_EVERY_S)
-                    now, at_s = _servers(monitors), time.time()
+                    now, at_s = _servers(monitors.command("fs dump"), self._file_system), time.time()
                     for name in sorted(known.keys() | now.keys()):
                         server = now.get(name, CephDaemon(name, "gone", -1))
                         if server != known.get(name):
@@ -115,7 +116,7 @@ class MetadataServerFault(Fault):
 
     def lacking(self) -> str:
         with Monitors(self.config) as monitors:
-            now = _servers(monitors)
+            now = _servers(monitors.command("fs dump"), self._file_system)
         wanted, there = (sorted(server.state for server in servers.values()) for servers in (self.before, now))
         return "" if wanted == there else f"the metadata servers are {', '.join(there)}, but were {', '.join(wanted)}"
 
@@ -192,9 +193,18 @@ def _configuration(directory: Path) -> Path:
     return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
 
 
-def _servers(monitors: Monitors) -> dict[str, CephDaemon]:
-    dump = monitors.command("fs dump")
-    ranks = [info for system in dump["filesystems"] for info in system["mdsmap"]["info"].values()]
+def _mdsmap_of(dump: Mapping[str, Any], directory: Path) -> Mapping[str, Any]:
+    mdsmaps: dict[str, Mapping[str, Any]] = {each["mdsmap"]["fs_name"]: each["mdsmap"] for each in dump["filesystems"]}
+    name = detect(directory).describe().file_system_name if len(mdsmaps) > 1 else next(iter(mdsmaps), "")
+    if name not in mdsmaps:
+        why = f"the cluster has {', '.join(mdsmaps) or 'no file system'}"
+        raise BadInputError("the file system that DIR is on is unknown", where=str(directory), why=why)
+    return mdsmaps[name]
+
+
+def _servers(dump: Mapping[str, Any], file_system: str) -> dict[str, CephDaemon]:
+    mdsmaps = (each["mdsmap"] for each in dump["filesystems"])
+    ranks = [info for mdsmap in mdsmaps if mdsmap["fs_name"] == file_system for info in mdsmap["info"].values()]
     servers = (
         CephDaemon(str(info["name"]), str(info["state"]), int(info["rank"])) for info in (*ranks, *dump["standbys"])
     )

@@ -52,9 +52,12 @@ class DisconnectPeer(OneCommand):
         self._minor = found[1]
         self._device = f"drbd{self._minor}"
         self._at_first = now = self._look()
-        if not now.equal or not now.role.startswith("Primary/"):
+        # If the peer is also primary, both write while they are disconnected, and no copy has all data.
+        if not now.equal or now.role != "Primary/Secondary":
             why = f"/proc/drbd: {' '.join(now[:3])}"
-            raise BadInputError("the DRBD copies are not in sync, or this node is not primary", where=source, why=why)
+            raise BadInputError(
+                "the DRBD copies are not in sync, or this node is not the only primary", where=source, why=why
+            )
         self._strike = ("drbdadm", self.cause, f"minor-{self._minor}")
         self.undo: Undo | None = RunCommand(("drbdadm", self.remedy, f"minor-{self._minor}")) if self.remedy else None
         self.text = f"run: {shown_command(self._strike)}"

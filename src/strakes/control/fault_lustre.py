@@ -181,6 +181,11 @@ class CutClient(_LustreFault):
         if not theirs:
             why = "the servers are on this machine, or the client is not connected to them"
             raise BadInputError("client and Lustre servers share no network", where=str(ask.directory), why=why)
+        listed = self._run(("lctl", "net_drop_list"))
+        if listed.status != 0 or "->" in listed.stdout:
+            what, why = "LNet drops messages already, or does not list its rules", listed.stdout or listed.stderr
+            remedy = "When the rules are no longer needed, remove them: lctl net_drop_del --all"
+            raise BadInputError(what, where="lctl net_drop_list", why=why.strip(), remedy=remedy)
         # Behind an LNet router, servers and this client are in different networks, so name both networks.
         own = list[str]()
         with suppress(StrakesError):

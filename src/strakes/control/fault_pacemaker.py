@@ -30,16 +30,19 @@ from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
 _PLACE = re.compile(r" on [^,]*")
-_TROUBLES = ("unclean", "pending", "standby", "maintenance")
+_TROUBLES = ("unclean", "pending", "standby", "maintenance", "shutdown")
+_FLAGS = ("failed", "blocked", "orphaned")
+_RUNS = ("Started", "Promoted", "Unpromoted", "Master", "Slave")
 
 
 @dataclass(frozen=True)
 class View:
-    """Nodes, resources and completed fencing actions in one output of crm_mon."""
+    """Nodes, resources and completed fencing actions in one output of crm_mon. ``failures``: (node, resource) pairs."""
 
     nodes: dict[str, str]
     resources: dict[str, str]
     fencing: tuple[str, ...]
+    failures: tuple[tuple[str, str], ...] = ()
 
     def differences(self, before: View) -> Iterator[tuple[str, str]]:
         """Yield (node or resource, new state) for each change since an earlier view."""
@@ -61,6 +64,19 @@ class View:
         nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
         return nodes + [name for name in before.resources if states(self, name) != states(before, name)]
 
+    def unready(self, node: str, resource: str, *, failures: bool) -> list[str]:
+        """Return what keeps a node from being healthy, and a resource ("": none) from running there.
+
+        ``failures``: whether to include the failures of resources that the cluster has recorded on the node.
+        """
+        copies = ((name, copy) for name, said in self.resources.items() for copy in said.split("; "))
+        here = [(name, copy) for name, copy in copies if f" on {node}," in f"{copy},"]
+        found = [f"{node} is {self.nodes[node]}"] if self.nodes[node] != "online" else []
+        found += [f"{name} is {copy}" for name, copy in here if _PLACE.sub("", copy) not in _RUNS]
+        if resource and not any(name == resource for name, _ in here):
+            found.append(f"{resource} is {self.resources[resource]}")
+        return found + [f"{name} has failures on {node}" for at, name in self.failures if failures and at == node]
+
 
 def view_of(text: str) -> View:
     """Return the contents of an output of crm_mon. Raises MeasurementError for an unknown format."""
@@ -72,24 +88,35 @@ def view_of(text: str) -> View:
     resources: dict[str, list[str]] = {}
     for resource in status.iterfind("./resources//resource"):
         place = next((node.get("name", "?") for node in resource.iterfind("./node")), "nowhere")
-        failed = ", failed" if resource.get("failed") == "true" else ""
-        resources.setdefault(resource.get("id", "?"), []).append(f"{resource.get('role', '?')} on {place}{failed}")
+        flags = [word for word in _FLAGS if resource.get(word) == "true"]
+        flags += ["unmanaged"] if resource.get("managed") == "false" else []
+        state = ", ".join([f"{resource.get('role', '?')} on {place}", *flags])
+        resources.setdefault(resource.get("id", "?"), []).append(state)
     fencing = (
         f"{event.get('action')} of {event.get('target')}: {event.get('status')} at {event.get('completed', '?')}"
         for event in status.iterfind("./fence_history/fence_event")
     )
-    return View(nodes, {name: "; ".join(sorted(said)) for name, said in resources.items()}, tuple(sorted(fencing)))
+    failures = (
+        (node.get("name", "?"), history.get("id", "?"))
+        for node in status.iterfind("./node_history/node")
+        for history in node.iterfind("./resource_history")
+        if history.get("fail-count", "0") != "0"
+    )
+    copies = {name: "; ".join(sorted(said)) for name, said in resources.items()}
+    return View(nodes, copies, tuple(sorted(fencing)), tuple(failures))
 
 
 class PacemakerFault(OneCommand):
-    """Fault of a Pacemaker cluster. ``cause``, ``remedy``: commands that cause and undo the fault.
+    """Fault of a node of a Pacemaker cluster. ``cause``, ``remedy``: commands that cause and undo the fault.
 
-    Raises BadInputError for a node that is not in the cluster, and EnvironmentLacksError if the cluster does not
-    answer.
+    ``clears``: whether the remedy also clears the failures that the cluster has recorded on the node. Raises
+    BadInputError for an unknown node, and for a node with a state that undoing the fault would change. Raises
+    EnvironmentLacksError if the cluster does not answer.
     """
 
     cause: ClassVar[str]
     remedy: ClassVar[str]
+    clears: ClassVar[bool] = True
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         self._run = run_one
@@ -99,6 +126,10 @@ class PacemakerFault(OneCommand):
         _require("--node", ask.node, self.before.nodes)
         if "{resource}" in self.cause:
             _require("--resource", ask.resource, self.before.resources)
+        if found := self.before.unready(ask.node, ask.resource, failures=self.clears):
+            what = "the cluster is not in the state that this fault needs: undoing the fault would not restore it"
+            remedy = "Wait for the work on this node to end, and clean up failures, or choose another --node."
+            raise BadInputError(what, where=ask.node, why="; ".join(found), remedy=remedy)
         self._strike, undo = (
             (*self._via, *(word.format(node=ask.node, resource=ask.resource) for word in text.split()))
             for text in (self.cause, self.remedy)
@@ -140,7 +171,7 @@ class PacemakerFault(OneCommand):
         return f"in another state than before the drill: {', '.join(away)}" if away else ""
 
     def _look(self) -> View:
-        words = (*self._via, "crm_mon", "--one-shot", "--output-as=xml")
+        words = (*self._via, "crm_mon", "--one-shot", "--failcounts", "--output-as=xml")
         done = self._run(words)
         try:
             if done.status == 0:
@@ -185,6 +216,7 @@ class StandbyNode(PacemakerFault):
 
     cause = "crm_standby --node {node} --update on"
     remedy = "crm_standby --node {node} --delete"
+    clears = False
 
 
 class FenceNode(PacemakerFault):

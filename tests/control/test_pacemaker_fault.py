@@ -17,15 +17,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.control.drill_pair import CUT_ALL, POWER_OFF, switched_off
 from strakes.control.drill_run import Drill, play
 from strakes.control.fault import Ask
-from strakes.control.fault_pacemaker import (
-    FailResource,
-    FenceNode,
-    PacemakerFault,
-    StandbyNode,
-    View,
-    is_served,
-    view_of,
-)
+from strakes.control.fault_pacemaker import FailResource, FenceNode, StandbyNode, View, is_served, view_of
 from strakes.control.fault_registry import make_fault
 from strakes.failover.setup import read_plan
 from strakes.failover.timeline import Moment
@@ -120,7 +112,7 @@ ONLINE = 'online="true"'
     ],
 )
 def test_a_node_whose_state_the_undoing_would_change_is_refused(
-    fault: type[PacemakerFault], on: str, node: str, resource: str, failures: str, why: str, tmp_path: Path
+    fault: type[StandbyNode | FailResource], on: str, node: str, resource: str, failures: str, why: str, tmp_path: Path
 ) -> None:
     cluster, ask = (
         Cluster(node, resource, failures),
@@ -164,10 +156,8 @@ def test_mounts_served_by_the_cluster_are_recognised(line: str, served: bool, tm
 
 
 def test_changes_of_nodes_resources_and_fencing_are_listed() -> None:
-    before, after = (
-        view_of(MON.format(online="true", unclean="false")),
-        view_of(MON.format(online="false", unclean="true")),
-    )
+    states = (("true", "false"), ("false", "true"))
+    before, after = (view_of(MON.format(online=online, unclean=unclean)) for online, unclean in states)
     assert before.resources == {"d": "Promoted on a; Stopped on nowhere"}
     assert list(after.differences(before)) == [("node a", "offline, unclean")]
     told = list(after.differences(View({}, {}, ())))
@@ -175,16 +165,12 @@ def test_changes_of_nodes_resources_and_fencing_are_listed() -> None:
 
 
 def test_a_cluster_is_restored_when_everything_runs_again_on_any_node() -> None:
-    before = View(
-        {"a": "online", "b": "online"}, {"mdt": "Promoted on a; Unpromoted on b", "mount": "Started on a"}, ()
-    )
+    resources = {"mdt": "Promoted on a; Unpromoted on b", "mount": "Started on a"}
+    before = View({"a": "online", "b": "online"}, resources, ())
     moved = View(before.nodes, {"mdt": "Promoted on b; Unpromoted on a", "mount": "Started on b"}, ())
     assert moved.unlike(before) == []
-    cleaned = View(
-        {"a": "online", "b": "offline"},
-        {"mdt": "Promoted on a; Stopped on nowhere", "mount": "Started on a, failed"},
-        (),
-    )
+    resources = {"mdt": "Promoted on a; Stopped on nowhere", "mount": "Started on a, failed"}
+    cleaned = View({"a": "online", "b": "offline"}, resources, ())
     assert cleaned.unlike(before) == ["b", "mdt", "mount"]
 
 
@@ -235,15 +221,11 @@ def test_a_routine_query_of_a_bmc_does_not_confirm_a_power_off() -> None:
     alerts = [Alert(114.2, "webhook", f"{OFF}OK (ref=1)"), Alert(114.1, "mail", f"{OFF}OK (ref=1)")]
     assert switched_off(asked, alerts, POWER_OFF, "mds-a", 100.0) == {"mds-a": 14.0}
     assert switched_off(asked[:1], [], POWER_OFF, "mds-a", 100.0) == {}
-    assert (
-        switched_off(asked, [Alert(114.2, "webhook", f"{OFF}Timer expired (ref=1)")], POWER_OFF, "mds-a", 100.0) == {}
-    )
+    expired = [Alert(114.2, "webhook", f"{OFF}Timer expired (ref=1)")]
+    assert switched_off(asked, expired, POWER_OFF, "mds-a", 100.0) == {}
 
 
 def test_with_all_links_cut_the_first_power_off_command_counts() -> None:
-    pressed = [
-        button(103.1, "get power", "mds-b"),
-        button(103.4, "set power 0", "mds-b"),
-        button(104.9, "set power 0", "mds-b"),
-    ]
+    commands = ((103.1, "get power"), (103.4, "set power 0"), (104.9, "set power 0"))
+    pressed = [button(at_s, what, "mds-b") for at_s, what in commands]
     assert [round(one, 1) for one in switched_off(pressed, [], CUT_ALL, "mds-a", 100.0).values()] == [3.4]

@@ -163,10 +163,8 @@ def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]
                 faults.append(_pending(path, content))
         except FileNotFoundError:
             continue
-        except OSError as error:
-            errors.append(store_error(error, path))
-        except StrakesError as error:
-            errors.append(error)
+        except (OSError, StrakesError) as error:
+            errors.append(store_error(error, path) if isinstance(error, OSError) else error)
     return tuple(faults), tuple(errors)
 
 

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from strakes.base.files import open_kept
 from strakes.control.drill_guard import Promise
 from strakes.control.drill_undo import RestorePair
 from strakes.failover.timeline import (
@@ -44,10 +43,7 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
     POWER_OFF: ("the BMC cuts the power of the node that serves", lambda pair, node: pair.power(node, "off")),
     CUT_ONE: ("the first heartbeat link is cut", lambda pair, _node: pair.set_links("down", "0")),
     CUT_ALL: ("both heartbeat links are cut", lambda pair, _node: pair.set_links("down")),
-    HANG: (
-        "the service is stopped (SIGSTOP): its process exists and does not answer",
-        lambda pair, node: pair.signal_service(node, "STOP"),
-    ),
+    HANG: ("the process of the service is stopped (SIGSTOP)", lambda pair, node: pair.signal_service(node, "STOP")),
 }
 
 
@@ -82,8 +78,8 @@ class FaultTrial:
         return self.judgement.good and self.outage_s is not None and expected[self.fault]
 
 
-def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
-    with _Clients(pair) as clients:
+def _observe(pair: Pair, name: str, before: str, answers: int) -> FaultTrial:
+    with _Clients(pair, answers) as clients:
         time.sleep(_WORK_S)
         fault_s = time.time()
         PAIR_FAULTS[name][1](pair, before)
@@ -114,18 +110,13 @@ def _observe(pair: Pair, name: str, before: str) -> FaultTrial:
 
 
 class _Clients:
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: Pair, answers: int) -> None:
         self._run = secrets.token_hex(3)
         self._command = pair.clients(self._run, _CLIENTS, _RATE_PER_S)
-        self._all: Sequence[Mapping[str, Any]] | None = None
+        self._out = answers
 
     def __enter__(self) -> Self:
-        self._directory = tempfile.TemporaryDirectory(prefix="strakes-clients-")
-        self._path = Path(self._directory.name, "answers")
-        with os.fdopen(open_kept(self._path, os.O_WRONLY | os.O_CREAT), "wb") as output:
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=output, start_new_session=True
-            )
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=self._out, start_new_session=True)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -134,13 +125,10 @@ class _Clients:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
-        self._all = self._answers()
-        self._directory.cleanup()
 
     def _answers(self) -> Sequence[Mapping[str, Any]]:
-        if self._all is not None:
-            return self._all
-        return [json.loads(line) for line in self._path.read_text().split("\n")[:-1]]
+        text = os.pread(self._out, os.fstat(self._out).st_size, 0)
+        return [json.loads(line) for line in text.split(b"\n")[:-1]]
 
     def acknowledged(self) -> list[Acknowledgement]:
         return [
@@ -244,7 +232,8 @@ def run_trials(
             before = pair.active()
             promise = Promise(root, PAIR_FAULTS[fault][0], RestorePair(lab), 2 * _ANSWER_S)
             try:
-                done.append(_observe(pair, fault, before))
+                with tempfile.TemporaryFile() as answers:
+                    done.append(_observe(pair, fault, before, answers.fileno()))
             finally:
                 try:
                     promise.keep()
@@ -282,5 +271,5 @@ def _spread(times_s: Sequence[float]) -> Spread | None:
 
 def document(trials: Sequence[FaultTrial]) -> str:
     """Return all trials and a summary of each fault as JSON text."""
-    listed = {"rows": [asdict(row) for row in rows(trials)], "trials": [asdict(trial) for trial in trials]}
-    return json.dumps({"schema": 1, **listed}, indent=1)
+    summary, single = [asdict(row) for row in rows(trials)], [asdict(trial) for trial in trials]
+    return json.dumps({"schema": 1, "rows": summary, "trials": single}, indent=1)

@@ -86,12 +86,11 @@ def play(
         limit_s = timing.seconds + timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
         plan, place = drill.plan, workspace.path
         try:
-            _, outcome = perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers, show)
+            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers, show)[1]
         except (ClientsHang, DrillInterrupted) as error:
             if error.hang:
                 workspace.leave_alone()
             raise
-        return outcome
 
 
 class ClientsHang(MeasurementError):
@@ -162,17 +161,12 @@ def perform(
         if files is not None:
             place = inside(workspace).directory if plan.inside_ceph() else workspace
             expected = expected_sums(plan, phase, place, name)
+        over, began_s, clients = not hang and not stroke.interrupted, stroke.struck[0].at_s, kind_of_clients(plan)
+        recoveries = (*fault.recoveries(), *connections.recoveries()) if over else ()
+        waiting = {} if over else pending(plan, phase, result.log, until_s)
+        lacking, moments = "; ".join(filter(None, (lacking, unread))), stroke.moments
         outcome = outcome_of(
-            kind_of_clients(plan),
-            result.log,
-            expected,
-            files,
-            stroke.struck[0].at_s,
-            stroke.moments,
-            () if hang or stroke.interrupted else (*fault.recoveries(), *connections.recoveries()),
-            "; ".join(filter(None, (lacking, unread))),
-            pending(plan, phase, result.log, until_s) if hang or stroke.interrupted else {},
-            until_s,
+            clients, result.log, expected, files, began_s, moments, recoveries, lacking, waiting, until_s
         )
         outcome = replace(outcome, interruptions=connections.interruptions())
         show(outcome)
@@ -292,7 +286,12 @@ class _Stroke:
 
     def _act(self) -> None:
         try:
-            self._strike_and_undo()
+            try:
+                self._strike()
+            finally:
+                self._caused.set()
+            if self._promise is not None:
+                self._undo_in_time(self._promise)
         finally:
             self._ended.set()
 
@@ -301,16 +300,10 @@ class _Stroke:
             if self._operations and time.monotonic() - self._moved_s > _SILENT_S:
                 self._reminder.tell(self._whom)
 
-    def _strike_and_undo(self) -> None:
-        try:
-            self._strike()
-        finally:
-            self._caused.set()
-        if self._promise is None:
-            return
+    def _undo_in_time(self, promise: Promise) -> None:
         if self.struck:
             self._stop.wait(self._timing.undone_within_s)
-        self._undo(self._promise)
+        self._undo(promise)
         if self._stop.wait(max(0.0, self._struck_s + self._timing.after_s - time.monotonic())):
             return
         deadline = time.monotonic() + (_SILENT_S if self.not_undone else self._fault.back_within_s)
@@ -325,8 +318,7 @@ class _Stroke:
         if self._stop.wait(max(0.0, self._timing.before_s - self._ahead_s)):
             return
         try:
-            # The state may have changed since the fault was made.
-            if found := self._fault.lacking():
+            if found := self._fault.lacking():  # The state may have changed since the fault was made.
                 raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
             self._say(self._fault.text)
             if self._fault.undo is not None:

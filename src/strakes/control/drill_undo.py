@@ -7,7 +7,7 @@ import shlex
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +32,15 @@ def targets_in(mounts: str) -> Iterator[tuple[str, list[str]]]:
         for option in fields[3].split(",") if fields[2:3] in (["lustre"], ["lustre_tgt"]) else ():
             if option.startswith("svname="):
                 yield option.removeprefix("svname="), fields
+
+
+def answer_of(ask: Runner, words: Sequence[str], what: str = "a command failed") -> str:
+    """Return the output of a command. Raises MeasurementError with the text ``what`` if it fails."""
+    done = ask(words, COMMAND_S)
+    if done.status != 0:
+        why = done.stderr.strip() or done.stdout.strip() or f"status {done.status}"
+        raise MeasurementError(what, where=shlex.join(words), why=why)
+    return done.stdout
 
 
 class Undo(ABC):
@@ -79,10 +88,7 @@ class RunCommand(Undo):
         return f"run: {shown_command(self.argv)}{waits}"
 
     def do(self, ask: Runner = run_unmarked) -> str:
-        done = ask(self.argv, COMMAND_S)
-        if done.status != 0:
-            why = done.stderr.strip() or done.stdout.strip() or f"status {done.status}"
-            raise MeasurementError("a command failed", where=shlex.join(self.argv), why=why)
+        answer_of(ask, self.argv)
         deadline = time.monotonic() + COMMAND_S
         while self.look:
             seen = ask(self.look)
@@ -119,10 +125,6 @@ class MountTargets(Undo):
         return without_secrets(f"run: {'; '.join(self.mounts)}{unless}")
 
     def do(self, ask: Runner = run_unmarked) -> str:
-        """Mount the targets that no other server has mounted.
-
-        Raises MeasurementError if a mount fails, or if another server does not answer and may have mounted a target.
-        """
         taken: dict[str, str] = {}
         silent: list[str] = []
         for words in self.elsewhere:
@@ -146,18 +148,14 @@ class MountTargets(Undo):
             except StrakesError as error:
                 failures[name] = error
         # A failure of mount(8) is no error if the target is already mounted.
-        mounted = self._mounted(self.here, ask) if failures else set()
-        if still := [failures[name] for name in failures if name not in mounted]:
-            raise still[0]
+        if failures and (still := failures.keys() - self._mounted(self.here, ask)):
+            raise failures[min(still)]
         stays = (f"{name} stays on the server that has mounted it ({taken[name]})" for name in taken)
         return without_secrets("; ".join(stays))
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
-        seen = ask(shell_words(words), COMMAND_S)
-        if seen.status != 0:
-            why = seen.stderr.strip() or f"status {seen.status}"
-            raise MeasurementError("a server does not report its mounts", where=words, why=why)
-        return {name for name, _ in targets_in(seen.stdout) if name in self.names}
+        mounts = answer_of(ask, shell_words(words), "a server does not report its mounts")
+        return {name for name, _ in targets_in(mounts) if name in self.names}
 
 
 @dataclass(frozen=True)

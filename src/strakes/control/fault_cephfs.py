@@ -95,15 +95,13 @@ class MetadataServerFault(Fault):
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         recoveries = []
+        ranked = [
+            (at_s, server) for at_s, server in self._changes if server.rank >= 0 and server.state not in _STANDBYS
+        ]
         for name, (sessions, replayed) in self._counted.items():
-            steps = [
-                (at_s, server)
-                for at_s, server in self._changes
-                if server.name == name and server.rank >= 0 and server.state not in _STANDBYS
-            ]
+            steps = [(at_s, server) for at_s, server in ranked if server.name == name]
             took_s = round(max(at_s for at_s, server in steps if server.state == _ACTIVE) - steps[0][0], 1)
-            last = steps[-1][1]
-            target = f"mds.{name}, rank {last.rank}"
+            target, last = f"mds.{name}, rank {steps[-1][1].rank}", steps[-1][1]
             recoveries.append(TargetRecovery(target, last.state, took_s, sessions, None, replayed))
         return tuple(recoveries)
 

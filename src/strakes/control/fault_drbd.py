@@ -54,10 +54,8 @@ class DisconnectPeer(OneCommand):
         self._at_first = now = self._look()
         # If the peer is also primary, both write while they are disconnected, and no copy has all data.
         if not now.equal or now.role != "Primary/Secondary":
-            why = f"/proc/drbd: {' '.join(now[:3])}"
-            raise BadInputError(
-                "the DRBD copies are not in sync, or this node is not the only primary", where=source, why=why
-            )
+            what = "the DRBD copies are not in sync, or this node is not the only primary"
+            raise BadInputError(what, where=source, why=f"/proc/drbd: {' '.join(now[:3])}")
         self._strike = ("drbdadm", self.cause, f"minor-{self._minor}")
         self.undo: Undo | None = RunCommand(("drbdadm", self.remedy, f"minor-{self._minor}")) if self.remedy else None
         self.text = f"run: {shown_command(self._strike)}"

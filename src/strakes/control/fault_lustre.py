@@ -42,10 +42,6 @@ class MountedTarget:
     options: tuple[str, ...]
 
     @property
-    def unmount(self) -> str:
-        return f"umount {shlex.quote(self.mount_point)}"
-
-    @property
     def mount_unless_mounted(self) -> str:
         given = [option for option in self.options if option in _GIVEN]
         words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
@@ -87,6 +83,8 @@ class _LustreFault(OneCommand):
 class UnmountTarget(_LustreFault):
     """Unmount a target: clients wait, and continue when the target is mounted again."""
 
+    how: ClassVar[str] = "umount"
+
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
         where = self.file_system.server_addresses()
@@ -126,7 +124,7 @@ class UnmountTarget(_LustreFault):
         self.text = f"on {self.host}: {strike}"
 
     def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        return self.victim.unmount, [self.victim]
+        return f"{self.how} {shlex.quote(self.victim.mount_point)}", [self.victim]
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
         looks = ("cat", "/proc/mounts")
@@ -146,16 +144,13 @@ class UnmountTarget(_LustreFault):
         return f"{self.file_system.file_system_name}-MDT{number:04x}"
 
     def _there(self, *argv: str) -> tuple[str, ...]:
-        if self.host == THIS_NODE or self._servers is None:
-            return argv
-        return self._servers.argv(self.host, argv)
+        return argv if self.host == THIS_NODE or self._servers is None else self._servers.argv(self.host, argv)
 
 
 class ForceUnmountTarget(UnmountTarget):
     """Unmount a target by force: clients are evicted, and their operations fail."""
 
-    def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        return f"umount -f {shlex.quote(self.victim.mount_point)}", [self.victim]
+    how = "umount -f"
 
 
 class StopServices(UnmountTarget):
@@ -169,7 +164,7 @@ class StopServices(UnmountTarget):
         mine = [target for target in self.there if is_target_of(target.name, file_system)]
         if all(target in mine or "-" not in target.name for target in self.there):
             mine = list(self.there)
-        return " && ".join(target.unmount for target in reversed(mine)), mine
+        return " && ".join(f"umount {shlex.quote(target.mount_point)}" for target in reversed(mine)), mine
 
 
 class CutClient(_LustreFault):

@@ -6,7 +6,6 @@ On a machine outside the cluster, the option ``--via`` gives a prefix of all com
 from __future__ import annotations
 
 import re
-import shlex
 import socket
 import threading
 import time
@@ -18,7 +17,7 @@ from typing import ClassVar
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
-from strakes.control.drill_undo import RunCommand
+from strakes.control.drill_undo import RunCommand, answer_of
 from strakes.control.fault import Ask, OneCommand, Seen
 from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
@@ -29,7 +28,7 @@ from strakes.targets.description import TargetRecovery
 from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
-_PLACE = re.compile(r" on [^,]*")
+_PLACE = re.compile(r" on [^,;]*")
 _TROUBLES = ("unclean", "pending", "standby", "maintenance", "shutdown")
 _FLAGS = ("failed", "blocked", "orphaned")
 _RUNS = ("Started", "Promoted", "Unpromoted", "Master", "Slave")
@@ -57,18 +56,12 @@ class View:
 
         A move of a resource to another node is not a change, because the cluster chooses the node.
         """
-
-        def states(view: View, resource: str) -> list[str]:
-            return sorted(_PLACE.sub("", copy) for copy in view.resources.get(resource, "").split("; "))
-
         nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
-        return nodes + [name for name in before.resources if states(self, name) != states(before, name)]
+        resources = before.resources.items()
+        return nodes + [name for name, said in resources if _roles(self.resources.get(name, "")) != _roles(said)]
 
     def unready(self, node: str, resource: str, *, failures: bool) -> list[str]:
-        """Return what keeps a node from being healthy, and a resource ("": none) from running there.
-
-        ``failures``: whether to include the failures of resources that the cluster has recorded on the node.
-        """
+        """Return how a node is not healthy, and a resource ("": none) not on it. ``failures``: whether these count."""
         copies = ((name, copy) for name, said in self.resources.items() for copy in said.split("; "))
         here = [(name, copy) for name, copy in copies if f" on {node}," in f"{copy},"]
         found = [f"{node} is {self.nodes[node]}"] if self.nodes[node] != "online" else []
@@ -76,6 +69,10 @@ class View:
         if resource and not any(name == resource for name, _ in here):
             found.append(f"{resource} is {self.resources[resource]}")
         return found + [f"{name} has failures on {node}" for at, name in self.failures if failures and at == node]
+
+
+def _roles(copies: str) -> list[str]:
+    return sorted(_PLACE.sub("", copies).split("; "))
 
 
 def view_of(text: str) -> View:
@@ -109,9 +106,8 @@ def view_of(text: str) -> View:
 class PacemakerFault(OneCommand):
     """Fault of a node of a Pacemaker cluster. ``cause``, ``remedy``: commands that cause and undo the fault.
 
-    ``clears``: whether the remedy also clears the failures that the cluster has recorded on the node. Raises
-    BadInputError for an unknown node, and for a node with a state that undoing the fault would change. Raises
-    EnvironmentLacksError if the cluster does not answer.
+    ``clears``: whether the remedy also clears the failures recorded on the node. Raises BadInputError for an unknown
+    node or a state that undoing the fault would change, and EnvironmentLacksError if the cluster does not answer.
     """
 
     cause: ClassVar[str]
@@ -155,13 +151,12 @@ class PacemakerFault(OneCommand):
     def require_serves(self, directory: Path) -> None:
         words = (*self._via, "cibadmin", "--query")
         cib = Cib(self._run(words).stdout, shown_command(words))
-        mount = mount_of(directory)
-        if is_served(cib, mount):
-            return
-        served = [*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)]
-        why = f"DIR is on {mount.source} ({mount.file_system}), but the cluster mounts {', '.join(served) or 'nothing'}"
-        remedy = "Give a directory on a mount of the cluster, or cause the fault with --fault-command."
-        raise BadInputError("the cluster does not serve this directory", where=str(directory), why=why, remedy=remedy)
+        if not is_served(cib, mount := mount_of(directory)):
+            served = ", ".join([*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)])
+            why = f"DIR is on {mount.source} ({mount.file_system}), but the cluster mounts {served or 'nothing'}"
+            remedy = "Give a directory on a mount of the cluster, or cause the fault with --fault-command."
+            what = "the cluster does not serve this directory"
+            raise BadInputError(what, where=str(directory), why=why, remedy=remedy)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
@@ -172,15 +167,13 @@ class PacemakerFault(OneCommand):
 
     def _look(self) -> View:
         words = (*self._via, "crm_mon", "--one-shot", "--failcounts", "--output-as=xml")
-        done = self._run(words)
         try:
-            if done.status == 0:
-                return view_of(done.stdout)
-            why = done.stderr.strip() or done.stdout.strip()[-200:] or f"status {done.status}"
+            return view_of(answer_of(self._run, words))
         except MeasurementError as error:
-            why = f"{error.what}: {error.why}"
-        remedy = "Reach a node of the cluster with --via 'ssh NODE'"
-        raise EnvironmentLacksError("Pacemaker does not answer", where=shlex.join(words), why=why, remedy=remedy)
+            why, remedy = f"{error.what}: {error.why}", "Reach a node of the cluster with --via 'ssh NODE'"
+            raise EnvironmentLacksError(
+                "Pacemaker does not answer", where=error.where, why=why, remedy=remedy
+            ) from error
 
 
 def _addresses_of(cib: Cib) -> list[str]:

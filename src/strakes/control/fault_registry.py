@@ -28,15 +28,11 @@ class FaultEntry(NamedTuple):
 _LAB, _CEPH, _PACEMAKER, _LUSTRE = "CephFS lab", "CephFS", "Pacemaker", "Lustre"
 _BMC = ("bmc", "bmc_user", "bmc_password_file", "via")
 FAULTS: Mapping[str, FaultEntry] = {
-    COMMAND: FaultEntry(
-        CommandFault, ("fault_command", "restore_command"), "anything", "run the command of --fault-command"
-    ),
+    COMMAND: FaultEntry(CommandFault, ("fault_command", "restore_command"), "anything", "run --fault-command"),
     "mds-kill": FaultEntry(KillServer, (), _LAB, "kill the active metadata server"),
     "mds-stop": FaultEntry(StopServer, (), _LAB, "stop the active metadata server (SIGSTOP), as if it hung"),
     "mds-fail": FaultEntry(FailServer, (), _CEPH, "replace the metadata server with rank 0 (ceph mds fail)"),
-    "node-standby": FaultEntry(
-        StandbyNode, ("node", "via"), _PACEMAKER, "move all services away from a node (standby)"
-    ),
+    "node-standby": FaultEntry(StandbyNode, ("node", "via"), _PACEMAKER, "move all services away from a node"),
     "node-fence": FaultEntry(FenceNode, ("node", "via"), _PACEMAKER, "power off a node by its fencing device"),
     "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), _PACEMAKER, "fail a resource"),
     "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
@@ -44,7 +40,7 @@ FAULTS: Mapping[str, FaultEntry] = {
     "drbd-discard": FaultEntry(DiscardPeer, (), "DRBD 8.4", "discard the peer's copy; then all of it is sent again"),
     "lustre-umount": FaultEntry(UnmountTarget, ("target",), _LUSTRE, "unmount a target on its server"),
     "lustre-umount-force": FaultEntry(
-        ForceUnmountTarget, ("target",), _LUSTRE, "unmount a target by force: its clients are evicted"
+        ForceUnmountTarget, ("target",), _LUSTRE, "the same by force: clients are evicted"
     ),
     "lustre-server-stop": FaultEntry(StopServices, ("target",), _LUSTRE, "unmount all targets of one server"),
     "lustre-client-cut": FaultEntry(CutClient, (), _LUSTRE, "cut this client off from its servers"),

@@ -15,9 +15,9 @@ def main() -> int:
     """Run the command line and return its exit status. Ctrl-C during the imports ends the process without a message."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED_STATUS))
-    # The parent process may ignore or block signals. Without SIGCHLD, commands that fail would seem to succeed.
+    # Ignored and blocked signals are inherited. With SIGCHLD ignored, every command would seem to have succeeded.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     gc.set_threshold(_COLLECT_AFTER)
     from strakes.cli.main import main as strakes
 

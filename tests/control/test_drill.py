@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -69,8 +71,10 @@ def test_files_of_an_exchanged_directory_are_not_read_back(strakes: StrakesRunne
     assert not (tmp_path / "away").exists()
 
 
-def test_a_fault_that_fails_is_reported_with_the_message_of_its_command(strakes: StrakesRunner, tmp_path: Path) -> None:
-    done = strakes("failover", "drill", tmp_path, "--fault-command", "ls /nowhere", *SHORT)
+def test_a_fault_that_fails_is_reported_also_if_the_caller_ignores_the_ends_of_children(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "strakes", "failover", "drill", str(tmp_path), "--fault-command", "ls /nowhere"]
+    ignoring = ["bash", "-c", "trap '' CHLD; exec \"$@\"", "-"]
+    done = subprocess.run([*ignoring, *words, *SHORT], capture_output=True, text=True)
     assert done.returncode == 1 and "the fault could not be caused" in done.stderr and "No such file" in done.stderr
     assert not any(tmp_path.iterdir())
 

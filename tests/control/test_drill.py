@@ -99,27 +99,21 @@ def test_an_unknown_or_incomplete_fault_is_refused(
         make_fault(fault, Ask(tmp_path, **words))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("flags", "chosen"), [(18, "mds.b"), (19, "")])
 def test_only_a_server_of_the_file_system_of_the_directory_is_replaced(
-    flags: int, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    systems = [{"mdsmap": {"fs_name": name, "flags": flags, "info": {name: server(name, 0)}}} for name in "ab"]
-    dump = {"filesystems": systems, "standbys": [server("c", -1)]}
-    monitors = SimpleNamespace(command=lambda _words: dump)
-    target = SimpleNamespace(describe=lambda: SimpleNamespace(file_system_name="b"))
+    active = {name: {"name": name, "rank": 0, "state": "up:active"} for name in "ab"}
+    systems = [{"mdsmap": {"fs_name": name, "flags": 18, "info": {"1": active[name]}}} for name in "ab"]
+    dump = {"filesystems": systems, "standbys": [{"name": "c", "rank": -1, "state": "up:standby"}]}
+    monitors, description = SimpleNamespace(command=lambda _words: dump), SimpleNamespace(file_system_name="b")
     monkeypatch.setattr(fault_cephfs, "Monitors", lambda _config: nullcontext(monitors))
     monkeypatch.setattr(fault_cephfs, "is_cephfs", lambda _directory: True)
-    monkeypatch.setattr(fault_cephfs, "detect", lambda _directory: target)
-    if chosen:
-        assert "ceph mds fail b," in make_fault("mds-fail", Ask(tmp_path)).text
-        return
+    monkeypatch.setattr(fault_cephfs, "detect", lambda _directory: SimpleNamespace(describe=lambda: description))
+    assert "ceph mds fail b," in make_fault("mds-fail", Ask(tmp_path)).text
+    systems[1]["mdsmap"]["flags"] = 19
     with pytest.raises(BadInputError, match="no standby metadata server that may take over") as refused:
         make_fault("mds-fail", Ask(tmp_path))
     assert refused.value.why == "b is up:active, c is up:standby, joinable is false"
-
-
-def server(name: str, rank: int) -> dict[str, object]:
-    return {"name": name, "rank": rank, "state": "up:standby" if rank < 0 else "up:active"}
 
 
 def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately() -> None:

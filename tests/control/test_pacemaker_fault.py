@@ -66,7 +66,7 @@ def test_a_node_is_put_into_standby_and_back_and_the_watcher_reports_both(via: s
     assert not fault.lacking() and {one.target for one in fault.recoveries()} >= {"mount-mdt0", "drbd-mdt0"}
 
 
-def test_an_unknown_node_or_resource_is_refused_with_the_known_ones(via: str, tmp_path: Path) -> None:
+def test_an_unknown_node_resource_or_directory_is_refused_with_the_known_ones(via: str, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="--node was not given or is not in the cluster") as refused:
         make_fault("node-standby", Ask(tmp_path, node="mds-c", via=via))
     assert "mds-a, mds-b" in refused.value.remedy
@@ -75,66 +75,58 @@ def test_an_unknown_node_or_resource_is_refused_with_the_known_ones(via: str, tm
     assert "mount-mdt0" in refused.value.remedy
     with pytest.raises(EnvironmentLacksError, match="does not answer"):
         make_fault("node-standby", Ask(tmp_path, node="mds-a", via="false"))
+    with pytest.raises(BadInputError, match="does not serve this directory") as refused:
+        StandbyNode(Ask(tmp_path, node="mds-a", via=via)).require_serves(tmp_path)
+    assert "/mnt/mdt0" in refused.value.why
 
 
-class Cluster:
-    """Runner of Pacemaker's tools on a cluster of two nodes, with a file system on node a."""
-
-    def __init__(self, node: str, resource: str, failures: str) -> None:
-        self.node, self.resource, self.failures, self.commands = node, resource, failures, list[str]()
-
-    def __call__(self, argv: Sequence[str], timeout_s: float = 0) -> Completed:
-        assert timeout_s >= 0
-        self.commands.append(argv[0])
-        history = f'<node name="a"><resource_history id="fs" fail-count="{self.failures}"/></node>'
-        nodes = f'<nodes><node name="a" {self.node}/><node name="b" online="true"/></nodes>'
-        resource = f'<resource id="fs" role="Started" {self.resource}><node name="a"/></resource>'
-        status = f"<r>{nodes}<resources>{resource}</resources><node_history>{history}</node_history></r>"
-        return Completed(tuple(argv), 0, status, "")
-
-
-ONLINE = 'online="true"'
+STATE = """<r><nodes><node name="a" {node}/><node name="b" online="true"/></nodes><resources>
+<resource id="fs" role="Started" {resource}><node name="a"/></resource></resources><node_history><node name="a">
+<resource_history id="fs" fail-count="{failures}"/></node></node_history></r>"""
+ON, OFF_DUTY = 'online="true"', 'online="true" standby="true"'
 
 
 @pytest.mark.parametrize(
     ("fault", "on", "node", "resource", "failures", "why"),
     [
-        (StandbyNode, "a", 'online="true" standby="true"', "", "0", "a is online, standby"),
-        (StandbyNode, "a", ONLINE, 'managed="false"', "0", "fs is Started on a, unmanaged"),
-        (StandbyNode, "a", ONLINE, "", "INFINITY", ""),
+        (StandbyNode, "a", OFF_DUTY, "", "0", "a is online, standby"),
+        (StandbyNode, "a", ON, 'managed="false"', "0", "fs is Started on a, unmanaged"),
         (FenceNode, "a", 'online="false"', "", "0", "a is offline"),
-        (FenceNode, "a", 'online="true" maintenance="true"', "", "0", "a is online, maintenance"),
-        (FenceNode, "a", ONLINE, "", "INFINITY", "fs has failures on a"),
-        (FailResource, "a", ONLINE, 'failed="true" blocked="true"', "0", "fs is Started on a, failed, blocked"),
-        (FailResource, "a", ONLINE, "", "1", "fs has failures on a"),
-        (FailResource, "b", ONLINE, "", "0", "fs is Started on a"),
-        (FailResource, "a", ONLINE, "", "0", ""),
+        (FenceNode, "a", ON, "", "INFINITY", "fs has failures on a"),
+        (
+            FailResource,
+            "a",
+            ON,
+            'failed="true" blocked="true"',
+            "1",
+            "fs is Started on a, failed, blocked; fs has failures on a",
+        ),
+        (FailResource, "b", ON, "", "0", "fs is Started on a"),
+        (StandbyNode, "a", ON, "", "INFINITY", ""),
+        (FailResource, "a", ON, "", "0", ""),
     ],
 )
 def test_a_node_whose_state_the_undoing_would_change_is_refused(
     fault: type[StandbyNode | FailResource], on: str, node: str, resource: str, failures: str, why: str, tmp_path: Path
 ) -> None:
-    cluster, ask = (
-        Cluster(node, resource, failures),
-        Ask(tmp_path, node=on, resource="fs" if fault is FailResource else ""),
-    )
+    commands, states = list[str](), [node]
+
+    def run_one(argv: Sequence[str], timeout_s: float = 0) -> Completed:
+        commands.append(argv[0])
+        text = STATE.format(node=states[0], resource=resource, failures=failures)
+        return Completed(tuple(argv), 0, text, str(timeout_s))
+
+    ask = Ask(tmp_path, node=on, resource="fs" if fault is FailResource else "")
     if why:
         with pytest.raises(BadInputError, match="not in the state that this fault needs") as refused:
-            fault(ask, cluster)
+            fault(ask, run_one)
         assert refused.value.why == why
         return
-    ready = fault(ask, cluster)
-    cluster.node += ' standby="true"'
+    ready, states[0] = fault(ask, run_one), OFF_DUTY
     drill = Drill(tmp_path, 1, 10.0, Timing(1.0, 1.0, None), sessions=False)
     with pytest.raises(MeasurementError, match="the servers are not ready") as late:
         play(drill, ready, tmp_path / "store", lambda _text: None)
-    assert late.value.why == "in another state than before the drill: a" and {*cluster.commands} == {"crm_mon"}
-
-
-def test_a_directory_that_the_cluster_does_not_serve_is_refused(via: str, tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="does not serve this directory") as refused:
-        StandbyNode(Ask(tmp_path, node="mds-a", via=via)).require_serves(tmp_path)
-    assert "/mnt/mdt0" in refused.value.why
+    assert late.value.why == "in another state than before the drill: a" and {*commands} == {"crm_mon"}
 
 
 @pytest.mark.parametrize(

@@ -153,9 +153,8 @@ def without_files(section: Block) -> str:
 
 @contextmanager
 def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]]]:
-    """Yield a directory with these files, and a prefix that makes a command run without root's rights."""
+    """Yield a directory with these files, and a prefix that runs a command without root's rights and environment."""
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
-        # Pass no variables, which all processes of the user nobody can read.
         place, words = Path(name), ["env", "-i", "-C", "/", f"PATH={_SEARCH}", "LC_ALL=C"]
         for file, content in files.items():
             os.close(open_directory((place / file).parent, make=0o700))

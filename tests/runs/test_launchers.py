@@ -79,7 +79,7 @@ def test_a_command_template_is_filled_in() -> None:
     ("template", "hosts", "complaint"),
     [
         ("jsrun -n {ranks}", (), "lacks {engine}"),
-        ("jsrun -n {tasks} {engine}", (), "unknown placeholder {tasks}"),
+        ("jsrun -n {ranks.x} {engine}", (), "unknown placeholder {ranks.x}"),
         ("jsrun -n {ranks} {engine}", ("a",), "lacks {hosts}"),
         ("jsrun -r {ranks_per_node} {engine}", (), "--ranks-per-node"),
         ("jsrun '{engine}", (), "No closing quotation"),

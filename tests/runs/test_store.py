@@ -277,9 +277,8 @@ def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measur
         writer.finish("complete")
     with other_user():
         for ask in (store.runs, lambda: store.open("latest").visits):
-            with pytest.raises(EnvironmentLacksError, match="belongs to another user") as refused:
+            with pytest.raises(EnvironmentLacksError, match="another user.*strakes export"):
                 ask()
-            assert "strakes export" in refused.value.remedy
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:

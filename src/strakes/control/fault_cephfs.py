@@ -27,7 +27,7 @@ from strakes.targets.registry import detect
 
 _LOOK_EVERY_S = 0.1
 _FLUSH_S = 120.0
-_NOT_JOINABLE = 1  # CEPH_MDSMAP_NOT_JOINABLE: a flag in the map of a file system, in which no standby gets a rank.
+_NOT_JOINABLE_FLAG = 1  # CEPH_MDSMAP_NOT_JOINABLE in the map of a file system: no standby gets a rank.
 _ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
 _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
 
@@ -58,7 +58,7 @@ class MetadataServerFault(Fault):
         self.before = servers = _servers(dump, self._file_system)
         victim = next((server for server in servers.values() if server.rank == 0 and server.state == _ACTIVE), None)
         said = [f"{server.name} is {server.state}" for server in servers.values()]
-        said += ["joinable is false"] if (closed := mdsmap["flags"] & _NOT_JOINABLE) else []
+        said += ["joinable is false"] if (closed := mdsmap["flags"] & _NOT_JOINABLE_FLAG) else []
         if victim is None or closed or not any(server.state in _STANDBYS for server in servers.values()):
             what = "the file system has no standby metadata server that may take over"
             remedy = "Start a standby, or wait for the end of the maintenance (ceph fs set NAME joinable true)."

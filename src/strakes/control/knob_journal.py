@@ -343,10 +343,6 @@ def _lock(descriptor: int, path: Path, how: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        raise EnvironmentLacksError(
-            "the file system of the store does not support locks",
-            where=str(path),
-            why=os.strerror(error.errno or 0),
-            remedy="Set STRAKES_STORE to a directory on a local disk.",
-        ) from error
+        what, remedy = "the file system of the store has no locks", "Set STRAKES_STORE to a directory on a local disk."
+        raise EnvironmentLacksError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error
     return True

@@ -84,11 +84,9 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
             remedy="Check that the launcher reaches the nodes and that strakes is installed on them.",
         )
     if len(known) < len(nodes):
-        raise EnvironmentLacksError(
-            "the launcher started several processes on one node",
-            where=", ".join(sorted(node.host for node in nodes)),
-            remedy="Spread the processes with {nodes} and {ranks_per_node}, or {hosts}, in the launcher's command.",
-        )
+        what, hosts = "the launcher started several processes on one node", sorted(node.host for node in nodes)
+        remedy = "Spread the processes with {nodes} and {ranks_per_node}, or {hosts}, in the launcher's command."
+        raise EnvironmentLacksError(what, where=", ".join(hosts), remedy=remedy)
     order = {name: place for place, name in enumerate(names)}
     nodes.sort(key=lambda node: (order.get(node.host, len(names)), node.host))
     return nodes, differences(nodes, content)

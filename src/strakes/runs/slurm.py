@@ -43,10 +43,13 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
         what = "--launcher slurm works only inside a Slurm allocation"
         remedy = "Get an allocation first: salloc -N 4 strakes …, or sbatch -N 4 --wrap 'exec strakes …'"
         raise BadInputError(what, why="SLURM_JOB_ID is not set", remedy=remedy)
-    cpus = [int(count) for count in re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))]
-    tasks = variables.get("SLURM_NTASKS", "")
-    nodes = int(variables.get("SLURM_JOB_NUM_NODES", "1"))
-    return Allocation(nodes, int(tasks) if tasks else None, min(cpus, default=1))
+    cpus = re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))
+    tasks, nodes = variables.get("SLURM_NTASKS", ""), variables.get("SLURM_JOB_NUM_NODES") or "1"
+    try:
+        return Allocation(int(nodes), int(tasks) if tasks else None, min(map(int, cpus), default=1))
+    except ValueError as error:
+        why = f"SLURM_JOB_NUM_NODES={nodes[:80]}, SLURM_NTASKS={tasks[:80]}: {str(error)[:200]}"
+        raise BadInputError("the variables of the Slurm job are not numbers", why=why) from error
 
 
 class SlurmEngine(MpiEngine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -45,9 +46,13 @@ def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
             raise ValueError(f"{{{lacking[0]}}} needs --ranks-per-node N")
         if _ENGINE not in words or (hosts and "{hosts}" not in template):
             raise ValueError("it lacks {hosts}" if _ENGINE in words else "it lacks {engine}")
-        return [part for word in words for part in (engine if word == _ENGINE else [word.format_map(values)])]
-    except (KeyError, ValueError, IndexError) as error:
+        if unknown := set(re.findall(r"\{([^{}]*)\}", template)) - {"engine", *values}:
+            raise ValueError(f"unknown placeholder {{{min(unknown)}}}")
+        own = [re.sub(r"\{(\w+)\}", lambda field: str(values[field[1]]), word) for word in words if word != _ENGINE]
+        place = words.index(_ENGINE)
+        return [*own[:place], *engine, *own[place:]]
+    except ValueError as error:
         known = ", ".join(f"{{{name}}}" for name in ("engine", *values))
-        why = f"unknown placeholder {{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
         remedy = f"Write it like --launcher-command 'jsrun -n {{ranks}} {{engine}}'. It may contain {known}."
-        raise BadInputError("the launcher's command cannot be used", where=template, why=why, remedy=remedy) from error
+        what = "the launcher's command cannot be used"
+        raise BadInputError(what, where=template, why=str(error), remedy=remedy) from error

@@ -277,7 +277,7 @@ def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measur
         writer.finish("complete")
     with other_user():
         for ask in (store.runs, lambda: store.open("latest").visits):
-            with pytest.raises(EnvironmentLacksError, match="another user.*strakes export"):
+            with pytest.raises(EnvironmentLacksError, match=r"another user.*strakes export"):
                 ask()
 
 

@@ -62,11 +62,17 @@ def test_closed_standard_files_act_like_dev_null(closed: str, tmp_path: Path) ->
     assert subprocess.run(words, timeout=60).returncode == 0
 
 
-def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_is_too_long_or_not_accessible_is_refused(tmp_path: Path) -> None:
     for line in ("failover check $X", "advise --app $X"):
         done = shell(f'"$@" {line}', tmp_path, X="x" * 5000)
         assert done.returncode == 2 and "too long" in done.stderr, done.stderr
         assert shell(f'"$@" {line} >/dev/full 2>/dev/full', tmp_path, X="x" * 5000).returncode == 2
+    (tmp_path / "closed").mkdir(0)
+    no_rights = "-dac_override,-dac_read_search"
+    bare = f"setpriv --bounding-set={no_rights} --inh-caps={no_rights} " * (os.geteuid() == 0)
+    for line in ("import $X", "examples metadata.toml -o $X"):
+        done = shell(f'{bare}"$@" {line}', tmp_path, X=f"{tmp_path}/closed/x")
+        assert done.returncode == 2 and "no access to this path" in done.stderr, done.stderr
 
 
 def test_nan_is_outside_every_range() -> None:

@@ -372,8 +372,9 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    if error.errno == errno.ENAMETOOLONG:
-        return BadInputError("a file name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
+    paths = {errno.ENAMETOOLONG: "a file name is too long", errno.EACCES: "no access to this path"}
+    if what := paths.get(error.errno or 0):
+        return BadInputError(what, where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
         sys.stdout.write("\n")  # A failed flush empties the buffer, so write again to test whether stdout fails.
         sys.stdout.flush()

@@ -1,7 +1,4 @@
-"""Good configurations of clusters, and checks for the programs that validate them.
-
-They are plans of the examples, and those in ``good``, one directory each, written without knowing the rules.
-"""
+"""Good configurations of clusters (plans of the examples, and those in ``good``), and checks of their validators."""
 
 from __future__ import annotations
 

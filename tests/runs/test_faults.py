@@ -1,7 +1,4 @@
-"""File systems that fail while a plan runs.
-
-Errors name rank, operation and path, all ranks leave the phase, and everything that can be removed is removed.
-"""
+"""File systems that fail while a plan runs: errors name rank, operation and path, and everything is removed."""
 
 from __future__ import annotations
 

@@ -80,8 +80,6 @@ def test_nan_is_outside_every_range() -> None:
     assert numbers.convert("0.9", None, None) == 0.9
     with pytest.raises(click.BadParameter, match="not 'nan'"):
         numbers.convert("nan", None, None)
-    for path in ROOT.glob("src/strakes/cli/*.py"):
-        assert "click.FloatRange(" not in path.read_text(), f"{path}: NumberRange refuses what is no number"
 
 
 @pytest.mark.parametrize("host", ["$(id)", "a;b", "a`b`", "a|b", "a b", "-x", "a'b", "a\nb", ""])

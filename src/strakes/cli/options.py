@@ -325,6 +325,7 @@ OUTPUT = _OutputType("file", "file")
 BYTES = Parsed("size", amount(parse_bytes))
 SECONDS = Parsed("time", amount(parse_seconds))
 HOSTS = Parsed("hosts", _hosts)
+_MOST_THREADS = 4096  # Maximum number of ranks in one process (engine/crew/crew.hpp). Twice as many take 480 MiB.
 RANKS = WholeNumber(1, 65536)  # Limits of the number of ranks, as in schemas/plan.json.
 
 
@@ -429,6 +430,7 @@ class Launching:
         wrong: dict[str, tuple[object, tuple[Launcher, ...]]] = {
             "--hosts": (self.hosts, processes),
             "--ranks-per-node": (self.ranks_per_node, processes),
+            f"-n {self.ranks}": (self.ranks if (self.ranks or 0) > _MOST_THREADS else None, processes),
             "--mpiexec": (self.mpiexec, ("mpi",)),
             "--launcher-options": (self.launcher_options, ("mpi", "slurm")),
             "--launcher-command": (self.launcher_command, ("command",)),

@@ -34,11 +34,6 @@ from strakes.cli.signals import orderly_signals
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Commands that access a file system. They run in a child process, because they hang if its servers do not answer.
-_APART = frozenset(
-    {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
-    | {"doctor", "report guide", "watch"}
-)
 # Commands whose output is translated. All other commands print English.
 _TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
 _RESUMABLE = frozenset({"survey", "study", "run", "accept", "tune"})
@@ -71,6 +66,8 @@ COMMANDS = {
     "examples": "List and print examples of plans, applications and needs.",
     "clean": "Remove what an interrupted run left in DIR.",
 }
+# Commands that run in a child process, because they hang if the servers of a path do not answer.
+_APART = frozenset(COMMANDS) - {"lab"}  # lab exec needs the terminal.
 _GROUPS = {
     "Measure": ("survey", "study", "run", "accept"),
     "Advise": ("advise", "tune", "predict"),

@@ -173,7 +173,7 @@ def main() -> int:
 def _open_standard_files() -> None:  # If descriptor 0, 1 or 2 is closed, the next open() would reuse it.
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
-            os.fstat(number)
+            os.set_blocking(number, True)  # Writing to a full non-blocking pipe would fail.
         except OSError:
             null = os.open(os.devnull, mode)
             os.set_inheritable(null, True)

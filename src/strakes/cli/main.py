@@ -369,8 +369,10 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    paths = {errno.ENAMETOOLONG: "a file name is too long", errno.EACCES: "no access to this path"}
-    if what := paths.get(error.errno or 0):
+    what = {errno.ENAMETOOLONG: "a file name is too long", errno.EACCES: "no access to this path"}.get(error.errno or 0)
+    if error.errno == errno.ENOENT and not error.filename:
+        what = "the current directory was removed"
+    if what:
         return BadInputError(what, where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
         sys.stdout.write("\n")  # A failed flush empties the buffer, so write again to test whether stdout fails.

@@ -63,7 +63,7 @@ READERS: tuple[Reader, ...] = (
 STREAMS: tuple[Reader, ...] = (is_recording, read_recording, read_table)
 
 _LONG_KEY = ".".join("a" * 30_000)
-_MANY_DOTS = "a." * 101
+_MANY_DOTS = "a." * 201
 # Reader, content of the file, and what the error says.
 CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     (read_table, "time,value\n1," + "x" * 200_000, ""),
@@ -90,7 +90,7 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
         (read_plan_toml, text, "dots")
         for text in (
             f'["x,".{_MANY_DOTS}a]\n',
-            ("a." * 50 + '"\u2028".') * 2 + "a = 1",
+            ("a." * 50 + '"\u2028".') * 4 + "a = 1",
             f'x = {{ y = """ " """, {_MANY_DOTS}b = 1 }}',
         )
     ),

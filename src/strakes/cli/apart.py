@@ -60,7 +60,7 @@ def run_apart(
     it with an error and status 1. ``explain``: function that returns directory, reason and remedy for this error.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
-    status_of_child, status_for_parent = os.pipe()
+    status_of_child, status_for_parent = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     trouble = os.memfd_create("trouble")
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans of the child, so that hanging ones are listed
@@ -136,7 +136,8 @@ class _Watch:
         while self._status is None:
             if number := self._next_signal(_LOOK_EVERY_S):
                 if number == _DONE:
-                    return os.read(self._status_of_child, 1)[0]
+                    with suppress(BlockingIOError, IndexError):  # Slurm and supervisors may send the same signal.
+                        return os.read(self._status_of_child, 1)[0]
                 if number in _FORWARDED:
                     interrupted_s = interrupted_s or time.monotonic()
                 self._take(number)

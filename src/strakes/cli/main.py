@@ -149,6 +149,7 @@ def main() -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "strakes", _COMPLETION, instruction)
+    os.umask(os.umask(0) & 0o077)  # Keep the user's access to new files.
     _open_standard_files()
     choose(wanted(os.environ))
     arguments = sys.argv[1:]
@@ -369,10 +370,9 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    what = {errno.ENAMETOOLONG: "a file name is too long", errno.EACCES: "no access to this path"}.get(error.errno or 0)
-    if error.errno == errno.ENOENT and not error.filename:
-        what = "the current directory was removed"
-    if what:
+    known = {errno.ENAMETOOLONG: "a file name is too long", errno.EACCES: "no access to this path"}
+    known |= {} if error.filename else {errno.ENOENT: "the current directory was removed"}
+    if what := known.get(error.errno or 0):
         return BadInputError(what, where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
         sys.stdout.write("\n")  # A failed flush empties the buffer, so write again to test whether stdout fails.

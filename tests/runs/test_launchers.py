@@ -105,7 +105,7 @@ def test_a_launcher_command_overrides_the_local_launcher() -> None:
     [
         (Launching(launcher="local", hosts=("a",)), "--hosts"),
         (Launching(launcher="slurm", mpiexec=Path("x")), "--mpiexec"),
-        (Launching(launcher="local", ranks=4097), "-n 4097"),
+        (Launching(launcher="local", ranks=4097), "4097 ranks"),
         (Launching(launcher="mpi", launcher_command="x {engine}"), "--launcher-command"),
         (Launching(launcher="command", launcher_command="x {engine}", launcher_options="-v"), "--launcher-options"),
         (Launching(launcher="command"), "--launcher command"),

@@ -101,7 +101,7 @@ def test_more_ranks_than_one_process_can_have_are_refused_before_any_starts(
     phase = '[[phase]]\nkind = "stream"\nname = "fill"\noperation = "write"\nblock_bytes = "4KiB"\ncount = 1\n'
     plan.write_text(f"ranks = 65536\n{phase}")
     assert main.run(["run", str(plan), str(tmp_path), "--quiet"]) != 0
-    assert "65536 ranks; at most 4096 can be threads of one process" in capsys.readouterr().err
+    assert "65536 ranks cannot be used with --launcher local" in capsys.readouterr().err
 
 
 _SCRIPT = 'umount --lazy /proc && exec "$@"'

@@ -430,7 +430,7 @@ class Launching:
         wrong: dict[str, tuple[object, tuple[Launcher, ...]]] = {
             "--hosts": (self.hosts, processes),
             "--ranks-per-node": (self.ranks_per_node, processes),
-            f"-n {self.ranks}": (self.ranks if (self.ranks or 0) > _MOST_THREADS else None, processes),
+            f"{self.ranks} ranks": (self.ranks if (self.ranks or 0) > _MOST_THREADS else None, processes),
             "--mpiexec": (self.mpiexec, ("mpi",)),
             "--launcher-options": (self.launcher_options, ("mpi", "slurm")),
             "--launcher-command": (self.launcher_command, ("command",)),

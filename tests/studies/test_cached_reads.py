@@ -53,6 +53,10 @@ def test_attributes_of_a_local_file_system_come_from_the_kernels_caches() -> Non
     results = measured(Overview(), lambda phase, ranks: 1e6, facts=facts)
     cached = {cell.settings["operation"] for cell in results.measured if from_memory(cell, facts)}
     assert cached == {"file-stat"}
+    for cell in results.measured:
+        seen = cell.observations[0]
+        objects = replace(seen, sample=replace(seen.sample, effective={"backend": "s3"}))
+        assert not from_memory(replace(cell, observations=(objects,)), facts)
 
 
 def test_with_several_nodes_each_reads_the_data_of_another() -> None:

@@ -126,7 +126,8 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
     if an operation takes less than 10 us, except for listings, because one reply of a server has many entries.
     """
     operation = cell.settings.get("operation")
-    if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
+    objects = any(seen.sample.effective.get("backend") == "s3" for seen in cell.observations)
+    if objects or operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
         return False
     if not facts.get("remote") and not str(facts.get("file_system", "")).startswith("fuse"):
         return "file_system" in facts

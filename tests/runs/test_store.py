@@ -232,7 +232,8 @@ def test_a_run_is_written_only_into_its_own_directory(
         writer.write_cells([Cell("s", "a", {})])
         writer.append_visit(Visit(0, cell="a"))
         writer.run.write("findings.json", {"schema": 1})
-        writer.finish("interrupted")
+        with pytest.raises(EnvironmentLacksError, match=f"the measurements of the run are now in {own}"):
+            writer.finish("interrupted")
     assert Run(own).visits == [Visit(0, cell="a")] and Run(own).findings and Run(own).cells
     monkeypatch.setattr(Store, "_newest_unfinished", lambda *_: Run(writer.path))
     for act in (lambda: store.resume("f"), lambda: writer.run.write("findings.json", {})):

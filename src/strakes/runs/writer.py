@@ -8,14 +8,15 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from strakes.base.errors import BadInputError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import pinned
+from strakes.base.foreign_text import shell_line
 from strakes.model.cell import Cell
 from strakes.model.record import to_record
 from strakes.runs.records import RunEvent, Visit, event_to_record
@@ -81,9 +82,10 @@ class RunWriter:
                 self._events.append(event_to_record(event))
 
     def finish(self, status: FinishedStatus) -> None:
-        """Set the final status and release the lock."""
+        """Set the final status and release the lock. Raises EnvironmentLacksError if the store was moved."""
         try:
             self._set_manifest(status=status, ended=utc_now().isoformat())
+            self._require_own_path()
         finally:
             self.close()
 
@@ -103,6 +105,16 @@ class RunWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _require_own_path(self) -> None:
+        with suppress(OSError):
+            if os.path.samestat(os.stat(self.path), self.made):
+                return
+        with pinned(self.path) as own:
+            now = os.readlink(f"/proc/self/fd/{own}")
+        what, why = "the store was moved or replaced during the run", f"the measurements of the run are now in {now}"
+        remedy = f"Move that directory to {shell_line([str(self.path)])}; then: strakes report {self.id}"
+        raise EnvironmentLacksError(what, where=str(self.path), why=why, remedy=remedy)
 
     def _set_manifest(self, **changes: Any) -> None:
         write_json(self.path / "run.json", {**Run(self.path).manifest, **changes})

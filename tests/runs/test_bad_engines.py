@@ -9,6 +9,7 @@ import pytest
 
 from runs.conftest import FakeEngine, Log
 from strakes.base.errors import EnvironmentLacksError
+from strakes.base.processes import process_start
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
@@ -109,14 +110,19 @@ for plan in plans():
 def test_an_engine_that_ignores_everything_is_killed(fake_engine: FakeEngine, workspace: Workspace) -> None:
     body = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    open(sys.argv[0] + ".child", "w").write(str(os.getpid()))
+    time.sleep(600)
 hello()
 for plan in plans():
     say("progress", id=plan["id"], phase=0, name="create", elapsed_s=1, bytes=0, operations=7, ranks_done=1)
     os.mkdir(plan["directory"] + "/" + plan["id"])
     while True: time.sleep(1)
 """
-    with LocalEngine(fake_engine(body)) as engine:
+    with LocalEngine(program := fake_engine(body)) as engine:
         result = engine.run(PLAN, workspace.path, "v1", 0.1)
+    assert process_start(int(Path(f"{program}.child").read_text())) is None
     assert (result.ended, result.cleaned) == ("limit", True)
     assert result.errors[0].where["ranks_done"] == 1
     assert not (workspace.path / "v1").exists()

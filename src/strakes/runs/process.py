@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from strakes.base.processes import ending, wait_for_end
+from strakes.base.processes import descendants_of, ending, process_start, wait_for_end
 
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
@@ -110,12 +110,22 @@ class EngineProcess:
     def stop(self, patience_s: float, reap_s: float = _JOIN_S) -> bool:
         """Send SIGTERM and, after ``patience_s`` seconds, SIGKILL. Return whether the process has exited.
 
-        ``reap_s``: maximum seconds to wait after SIGKILL.
+        Kill its descendants that outlive it, such as the ssh of an mpiexec. ``reap_s``: maximum seconds to wait after
+        SIGKILL, and for the descendants.
         """
+        family = {pid: process_start(pid) for pid in descendants_of(self._process.pid)}
         for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, reap_s)):
             self._process.send_signal(number)
             if self._wait(wait_s):
                 break
+        deadline = time.monotonic() + reap_s
+        while left := [pid for pid, started in family.items() if started and process_start(pid) == started]:
+            if time.monotonic() >= deadline:
+                for pid in left:
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, signal.SIGKILL)
+                break
+            time.sleep(_TICK_S)
         self._close(reap_s)
         return self._process.returncode is not None
 

@@ -65,6 +65,20 @@ def test_a_line_without_end_is_read_in_pieces(fake_engine: FakeEngine, monkeypat
     assert peak < 50 << 20
 
 
+@pytest.mark.parametrize("what", ["progress", "error"])
+def test_messages_without_end_take_little_memory(
+    fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr("strakes.runs.process._MOST_PLAN_BYTES", 20 << 20)
+    keys = f"id=plan['id'], phase=0, name='', elapsed_s=1, bytes=0, operations=0, ranks_done=0, what='{'x' * 5000}'"
+    tracemalloc.start()
+    with LocalEngine(fake_engine(f"hello()\nfor plan in plans():\n    while True: say({what!r}, {keys})")) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 3)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert result.ended == {"progress": "limit", "error": "died"}[what] and peak < 50 << 20
+
+
 def test_a_file_that_is_not_a_program_is_not_started(tmp_path: Path) -> None:
     path = tmp_path / "engine"
     path.write_text("")

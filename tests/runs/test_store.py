@@ -184,13 +184,17 @@ def _fill(writer: RunWriter) -> None:
         writer.append_visit(Visit(visit, given={"text": "x" * 50_000}))
 
 
-def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) -> None:
+@pytest.mark.parametrize(("most_bytes", "why"), [(1 << 28, "the store is full"), (1 << 18, "has no room for more")])
+def test_a_full_store_or_run_ends_the_run_with_an_error(
+    tmpfs: Path, measured: Path, most_bytes: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.runs.store_files._MOST_LINES_BYTES", most_bytes)
     store = Store(tmpfs / "store")
     writer = store.create("survey", "survey", measured, {}, {})
     writer.append_visit(Visit(0))
-    with writer, pytest.raises(EnvironmentLacksError, match="the store is full") as caught:
+    with writer, pytest.raises(EnvironmentLacksError, match=why) as caught:
         _fill(writer)
-    assert "STRAKES_STORE" in caught.value.remedy
+    assert caught.value.remedy
     kept = store.open(writer.id).visits
     assert [visit.visit for visit in kept] == list(range(len(kept)))
     assert (writer.path / "visits.jsonl").read_bytes().endswith(b"}\n")

@@ -14,13 +14,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
+from strakes.base.finite import parse_json
 from strakes.base.processes import descendants_of, ending, process_start, wait_for_end
 
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
+_REPEATED = ("progress", "heartbeat")  # Sent every second. No message of them is kept.
 _KEPT_LINES = 20
 # Maximum length of a line of the engine's output. Longer lines are read in pieces.
 _MOST_MESSAGE_BYTES = 64 << 20
+# Maximum values of a message, and memory of all results of one plan: 2 million operations of a probe.
+_MOST_VALUES, _MOST_PLAN_BYTES = 2_000_000, 768 << 20
+_VALUE_BYTES = 50  # Memory of a value, in addition to its text (measured).
+# Maximum number of unread messages. While there are more, the engine waits.
+_MOST_UNREAD = 2
 _MOST_WORDS_BYTES = 64 << 10
 _JOIN_S = 2.0
 _TICK_S = 0.1
@@ -51,10 +58,13 @@ class EngineProcess:
             env={**os.environ, **(environment or {})},
             cwd=current_directory,
         )
+        # A SimpleQueue, because signal handlers call wake().
         self._messages: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+        self._room = threading.Semaphore(_MOST_UNREAD)
+        self._plan_bytes = 0
         self._last_words: deque[str] = deque(maxlen=_KEPT_LINES)
         self._readers = (
-            threading.Thread(target=_read_messages, args=(self._process.stdout, self._messages, log), daemon=True),
+            threading.Thread(target=self._read_messages, args=(self._process.stdout, log), daemon=True),
             threading.Thread(target=_read_words, args=(self._process.stderr, self._last_words, log), daemon=True),
         )
         for reader in self._readers:
@@ -67,6 +77,7 @@ class EngineProcess:
     def send(self, message: Mapping[str, object]) -> bool:
         """Send a message as a line of JSON. Return False if the engine has closed its input."""
         assert self._process.stdin is not None
+        self._plan_bytes = 0
         data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
         try:
             while data:
@@ -84,6 +95,7 @@ class EngineProcess:
         while True:
             message = self._messages.get(timeout=max(deadline - time.monotonic(), 0.001))
             if message is not _WAKE:
+                self._room.release()
                 return message
             if wake:
                 raise queue.Empty
@@ -133,7 +145,7 @@ class EngineProcess:
         """Return how the process ended, and its last lines on standard error, as text."""
         if not self._wait(_JOIN_S):
             self.stop(_JOIN_S)
-            return "it closed its output"
+            return "; ".join(["it closed its output", *self._last_words])
         self._close()
         return "; ".join([ending(self._process.returncode), *self._last_words])
 
@@ -151,15 +163,21 @@ class EngineProcess:
             reader.join(join_s)
 
 
-def _read_messages(stream: IO[bytes], messages: queue.SimpleQueue[Mapping[str, Any] | None], log: Log) -> None:
-    with stream:
-        while line := stream.readline(_MOST_MESSAGE_BYTES):
-            message = _parse(line)
-            if message is None:
-                log(_words(line))
-            else:
-                messages.put(message)
-    messages.put(None)
+    def _read_messages(self, stream: IO[bytes], log: Log) -> None:
+        with stream:
+            while line := stream.readline(_MOST_MESSAGE_BYTES):
+                message = _parse(line)
+                if message is None:
+                    log(_words(line))
+                    continue
+                if message["type"] not in _REPEATED:
+                    self._plan_bytes += len(line) + _VALUE_BYTES * sum(map(line.count, (b",", b"[", b"{")))
+                if self._plan_bytes > _MOST_PLAN_BYTES:
+                    self._last_words.append(f"its results of one plan take more than {_MOST_PLAN_BYTES >> 20} MiB")
+                    break
+                self._room.acquire()
+                self._messages.put(message)
+        self._messages.put(None)
 
 
 def _read_words(stream: IO[bytes], last_words: deque[str], log: Log) -> None:
@@ -177,8 +195,8 @@ def _parse(line: bytes) -> Mapping[str, Any] | None:
     if not line.startswith(b"{"):
         return None
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
+        message = parse_json(line, _MOST_VALUES)
+    except ValueError:
         return None
     known = str(message.get("type")) in _TYPES and message.get("version") == _VERSION
     return message if known else None

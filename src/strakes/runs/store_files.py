@@ -151,9 +151,13 @@ class AppendFile:
             os.ftruncate(self._descriptor, whole_length(file.read()))
 
     def append(self, *rows: Mapping[str, object]) -> None:
-        """Append all rows, or none if the disk is full. Raises StrakesError."""
+        """Append all rows, or none if the disk or the run is full. Raises StrakesError."""
         data = memoryview(json_lines(rows).encode())
         before = os.fstat(self._descriptor).st_size
+        if before + len(data) > _MOST_LINES_BYTES:
+            what, why = "the run has no room for more results", f"it may have {_MOST_LINES_BYTES >> 20} MiB in this file"
+            remedy = "Measure with fewer ranks, or in several runs."
+            raise EnvironmentLacksError(what, where=str(self._path), why=why, remedy=remedy)
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]

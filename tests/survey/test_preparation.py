@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,9 @@ def test_too_little_room_is_refused_with_the_available_amount(lacking: str, free
 def test_on_any_target_every_cell_fits(budget_s: float, rate: float, creates: float, room: int) -> None:
     asked = request(budget_s=budget_s)
     context = make_context(asked, facts(), Pilot(rate, rate, creates), (room, 100_000))
+    many = replace(context, most_ranks=4096, max_bytes=1 << 50, max_items=1 << 30, least_priority=9)
+    for cell in choose_cells(asked, many)[0]:
+        assert all(ranks * getattr(phase, "transfer_bytes", 0) <= GIB for phase, ranks in cell.plan.each())
     cells, skipped = choose_cells(asked, context)
     assert cells
     assert all(cell.plan.bytes_on_target() <= room for cell in cells)
@@ -117,6 +121,7 @@ def test_the_pilot_is_small_on_a_small_target() -> None:
     plan = pilot_plan(2, max_bytes=MIB, max_items=64, seconds=0.1, seed=1)
     assert plan.bytes_on_target() <= MIB
     assert plan.inodes_on_target() <= 100
+    assert 4096 * pilot_plan(4096, 1 << 40, 1 << 20, 0.1, 1).phases[0].transfer_bytes <= GIB  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("case", ["growing with the amount", "one small visit"])

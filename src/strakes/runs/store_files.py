@@ -155,7 +155,7 @@ class AppendFile:
         data = memoryview(json_lines(rows).encode())
         before = os.fstat(self._descriptor).st_size
         if before + len(data) > _MOST_LINES_BYTES:
-            what, why = "the run has no room for more results", f"it may have {_MOST_LINES_BYTES >> 20} MiB in this file"
+            what, why = "the run has no room for more results", f"this file may have {_MOST_LINES_BYTES >> 20} MiB"
             remedy = "Measure with fewer ranks, or in several runs."
             raise EnvironmentLacksError(what, where=str(self._path), why=why, remedy=remedy)
         try:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from strakes.base.language import gettext
-from strakes.base.units import GIB, KIB, MIB
+from strakes.base.units import GIB, KIB, MIB, counted, format_bytes
 from strakes.model.answers import Claim, Question
 from strakes.model.cell import PLAIN, Cell, Measure, Place
-from strakes.model.phases import Access, Sharing, Stop, TransferPhase
+from strakes.model.phases import Access, Sharing, Stop, StreamPhase, TransferPhase
 from strakes.model.plan import Phase, Plan, WholePhase
 from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
 from strakes.model.results import Measured, Results
@@ -23,6 +23,9 @@ from strakes.targets.mountinfo import own_cache
 # If phases take this number of seconds or more, writes take longer, so that faster reads have enough data.
 LASTING_S = 0.5
 _MAKING_TIMES = 2.0  # Maximum duration of these writes as a multiple of the usual duration.
+# Maximum share of a node's memory for the buffers of all ranks, and the size that is always allowed. Twice the share
+# takes over 1 GB on a node with 16 GiB.
+_BUFFERS_SHARE, _LEAST_BUFFERS_BYTES = 1 / 32, 128 * MIB
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
 _DAY_S = 86_400.0
 # Valid values of --data-per-rank in bytes: minimum, maximum (2^30 transfers of 1 KiB) and unit.
@@ -35,6 +38,12 @@ MORE_BUDGET = "a larger --budget is needed"
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
+
+
+def _buffer_bytes(phase: WholePhase) -> int:
+    sizes = (getattr(phase, name, 0) for name in ("transfer_bytes", "size_high_bytes", "file_bytes", "sample_bytes"))
+    stream = phase.block_bytes if isinstance(phase, StreamPhase) else 0
+    return max(*sizes, stream) * getattr(phase, "queue_depth", 1)
 
 
 @dataclass(frozen=True)
@@ -125,6 +134,19 @@ class Context:
         if needed > min(self.max_bytes / ranks, GIB):
             return "needs more data per rank than fits here"
         return "a larger --budget is needed: with this budget, phases are too short for such requests"
+
+    def why_too_large(self, plan: Plan) -> str:
+        """Return as text why a plan needs too many ranks, bytes, files or too much memory, or "" if it fits."""
+        if self.most_ranks is not None and plan.ranks > self.most_ranks:
+            return f"needs {counted(plan.ranks, 'rank')}, but at most {self.most_ranks} are allowed (--ranks)"
+        size, files = plan.bytes_on_target(), plan.inodes_on_target()
+        if size > self.max_bytes or files > self.max_items:
+            return f"needs {format_bytes(size)} and {counted(files, 'file')}, more than strakes may use here"
+        on_node = max(self.nodes.values(), default=1) / max(1, sum(self.nodes.values()))
+        buffers = int(on_node * max(ranks * _buffer_bytes(phase) for phase, ranks in plan.each()))
+        if buffers > max(_LEAST_BUFFERS_BYTES, int(_BUFFERS_SHARE * self.memory_bytes)):
+            return f"needs {format_bytes(buffers)} of memory for buffers on {self.whose}: use fewer --ranks there"
+        return ""
 
     def items(self, ranks: int) -> int:
         """Return the number of files per rank: the number that one phase can create, or the user's request."""

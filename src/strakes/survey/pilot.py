@@ -32,7 +32,8 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
     """Return a plan that writes and verifies data, and creates and removes files. ``seconds``: limit per phase."""
     amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
-    transfer = min(MIB, amount)
+    # The ranks may be threads of one process, which has at most 4,096.
+    transfer = min(MIB, amount, max(128 * KIB, power_of_two_at_most(512 * MIB / ranks)))
     stop = Stop("stonewall", seconds)
     return Plan(
         ranks,

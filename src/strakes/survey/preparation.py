@@ -191,14 +191,8 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
         for cell in study.cells(context):
             if isinstance(cell, SkippedCell):
                 skipped.append(cell)
-            elif context.most_ranks is not None and cell.plan.ranks > context.most_ranks:
-                most = context.most_ranks
-                reason = f"needs {counted(cell.plan.ranks, 'rank')}, but at most {most} are allowed (--ranks)"
+            elif reason := context.why_too_large(cell.plan):
                 skipped.append(SkippedCell(cell.study, cell.settings, reason))
-            elif cell.plan.bytes_on_target() > context.max_bytes or cell.plan.inodes_on_target() > context.max_items:
-                size, files = cell.plan.bytes_on_target(), cell.plan.inodes_on_target()
-                needs = f"{format_bytes(size)} and {counted(files, 'file')}"
-                skipped.append(SkippedCell(cell.study, cell.settings, f"needs {needs}, more than strakes may use here"))
             elif cell.priority > context.least_priority:
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))
             else:

@@ -72,7 +72,7 @@ def test_a_peer_that_was_away_is_synchronised_and_the_time_and_amount_are_told(d
     watcher.join()
     (told,) = fault.recoveries()
     assert (told.target, told.status) == ("drbd12", "2 MiB synchronised") and told.duration_s is not None
-    assert fault.undo == RunCommand(("drbdadm", "connect", "minor-12"))
+    assert isinstance(fault.undo, RunCommand) and fault.undo.argv[2].startswith("drbdadm connect minor-12 || ")
     assert device.commands == [("drbdadm", "disconnect", "minor-12")]
 
 
@@ -86,6 +86,7 @@ def test_the_peers_copy_is_discarded_without_a_command_to_undo_it(device: Device
 
 
 def test_only_a_primary_with_equal_copies_may_lose_its_peer(device: Device, tmp_path: Path) -> None:
+    fault = DisconnectPeer(Ask(tmp_path), device.run, device.states)
     for state in (
         AWAY,
         SYNC,
@@ -94,6 +95,7 @@ def test_only_a_primary_with_equal_copies_may_lose_its_peer(device: Device, tmp_
         device.shows(state)
         with pytest.raises(BadInputError, match="not in sync, or this node is not the only primary"):
             DisconnectPeer(Ask(tmp_path), device.run, device.states)
+        assert fault.changed().startswith("/proc/drbd: ")
     device.states.unlink()
     with pytest.raises(EnvironmentLacksError, match="cannot be read") as refused:
         DisconnectPeer(Ask(tmp_path), device.run, device.states)

@@ -92,6 +92,7 @@ ON, OFF_DUTY = 'online="true"', 'online="true" standby="true"'
         (StandbyNode, "a", OFF_DUTY, "", "0", "a is online, standby"),
         (StandbyNode, "a", ON, 'managed="false"', "0", "fs is Started on a, unmanaged"),
         (FenceNode, "a", 'online="false"', "", "0", "a is offline"),
+        (FenceNode, "a", 'online="false"/><node name="a" online="true"', "", "0", "a is offline and online"),
         (FenceNode, "a", ON, "", "INFINITY", "fs has failures on a"),
         (FailResource, "a", ON, 'failed="true"', "1", "fs is Started on a, failed; fs has failures on a"),
         (FailResource, "b", ON, "", "0", "fs is Started on a"),
@@ -102,11 +103,11 @@ ON, OFF_DUTY = 'online="true"', 'online="true" standby="true"'
 def test_a_node_whose_state_the_undoing_would_change_is_refused(
     fault: type[StandbyNode | FailResource], on: str, node: str, resource: str, failures: str, why: str, tmp_path: Path
 ) -> None:
-    commands, states = list[str](), [node]
+    commands, states, counts = list[str](), [node], [failures]
 
     def run_one(argv: Sequence[str], timeout_s: float = 0) -> Completed:
         commands.append(argv[0])
-        text = STATE.format(node=states[0], resource=resource, failures=failures)
+        text = STATE.format(node=states[0], resource=resource, failures=counts[0])
         return Completed(tuple(argv), 0, text, str(timeout_s))
 
     ask = Ask(tmp_path, node=on, resource="fs" if fault is FailResource else "")
@@ -115,11 +116,14 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
             fault(ask, run_one)
         assert refused.value.why == why
         return
-    ready, states[0] = fault(ask, run_one), OFF_DUTY
+    ready = fault(ask, run_one)
+    counts[0] = "1"
+    assert ready.changed() == ("fs has failures on a" if fault is FailResource else "")
+    states[0], counts[0] = OFF_DUTY, "0"
     drill = Drill(tmp_path, 1, 10.0, Timing(1.0, 1.0, None), sessions=False)
     with pytest.raises(MeasurementError, match="the servers are not ready") as late:
         play(drill, ready, tmp_path / "store", lambda _text: None)
-    assert late.value.why == "in another state than before the drill: a" and {*commands} == {"crm_mon"}
+    assert late.value.why == "a is online, standby" and {*commands} == {"crm_mon"}
 
 
 @pytest.mark.parametrize(

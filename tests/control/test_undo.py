@@ -60,13 +60,14 @@ def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: Str
     assert strakes("failover", "drill", place, *commands[:3], service, *SHORT).returncode == 0
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # This service still runs after the drill.
     mark.unlink()
-    for number in (signal.SIGINT, signal.SIGKILL):
-        running = begun(place, *commands)
+    slow = ("--fault-command", f"sh -c 'touch {mark}; sleep 2; touch {mark}'", *commands[2:])
+    for number, said in ((signal.SIGINT, commands), (signal.SIGKILL, commands), (signal.SIGKILL, slow)):
+        running = begun(place, *said)
         wait_for(mark.exists)
-        assert [one.fault for one in journal.read_all(default_root())[0]] == [f"run: touch {mark}"]
+        assert journal.read_all(default_root())[0][0].fault.startswith("run: ")
         running.send_signal(number)
         running.wait(60)
-        # After SIGKILL the guard undoes the fault.
+        # After SIGKILL the guard undoes the fault, and first waits for the command that causes it.
         wait_for(lambda: not mark.exists() and not journal.read_all(default_root())[0])
     wait_for(lambda: strakes("clean", place).returncode == 0 and not any(place.iterdir()))
 
@@ -121,23 +122,34 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
 
 
 def test_a_drill_whose_guard_cannot_be_started_leaves_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subprocess.Popen", Mock(side_effect=BlockingIOError(errno.EAGAIN, "Try again")))
-    with pytest.raises(EnvironmentLacksError, match="the process that undoes the fault cannot be started"):
-        guard.Promise(default_root(), "pulled the plug", RunCommand(("false",)))
-    assert journal.read_all(default_root())[0] == ()
+    for name, found in (
+        (f"{guard.__name__}.python_module", Mock(return_value=["true"])),
+        ("subprocess.Popen", Mock(side_effect=BlockingIOError(errno.EAGAIN, "Try again"))),
+    ):
+        monkeypatch.setattr(name, found)
+        with pytest.raises(EnvironmentLacksError, match="the process that undoes the fault cannot be started"):
+            guard.Promise(default_root(), "pulled the plug", RunCommand(("false",)))
+        assert journal.read_all(default_root())[0] == ()
 
 
 def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes: StrakesRunner, tmp_path: Path) -> None:
     undone = tmp_path / "undone"
     promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))), -guard._LATE_S)
-    promise.caused()
-    wait_for(undone.exists)
     named = strakes("failover", "undo")
     assert named.returncode == 1
     assert f"(by process {os.getpid()} on " in named.stdout and "still running" in named.stdout
+    promise.caused()
+    wait_for(lambda: not journal.read_all(default_root())[0])
     undone.unlink()
-    assert promise.keep() and undone.exists() and not journal.read_all(default_root())[0]
+    assert promise.keep() == "" and not undone.exists()  # It may end a state that the administrator has set since.
     promise.close()
+    for keep in (True, False):
+        promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
+        os.kill(promise._guard.pid, signal.SIGSTOP)
+        assert not keep or promise.keep()
+        promise.close()
+        assert undone.exists() and not journal.read_all(default_root())[0]
+        undone.unlink()
 
 
 def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_outcome(tmp_path: Path) -> None:
@@ -245,6 +257,9 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
             power[0] = argv[-1]
         return Completed(tuple(argv), 0, f"Chassis Power is {power[0]}\n", "")
 
+    repeating = Completed((), 1, "", "RAKP 2: swordfish is wrong")
+    with pytest.raises(EnvironmentLacksError, match=r"RAKP 2: \.\.\. is wrong"):
+        PowerOff(replace(ask, bmc_password_file=secret), lambda *_: repeating)
     fault = PowerOff(ask, bmc)
     moments = fault.strike()
     assert power == ["off"] and moments[-1].text == "the command has ended" and fault.lacking()
@@ -305,7 +320,7 @@ def test_no_target_is_mounted_if_a_server_that_may_have_it_does_not_answer() -> 
 
 
 def test_a_target_that_an_earlier_attempt_has_mounted_is_no_failure() -> None:
-    servers = Servers(own=MDT_MOUNTED)
+    servers = Servers(own=f"cut off lustre\n{MDT_MOUNTED}")
     servers.mounted += ["mdt"]
     assert BOTH.do(servers) == "" and servers.mounted == ["mdt", "mdt", "ost"]
     with pytest.raises(MeasurementError, match="a command failed"):
@@ -317,12 +332,15 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
 ) -> None:
     for name in ("own", "planted"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "restore.sh").write_text(f"touch {tmp_path}/by-{name}\n")
+        (tmp_path / name / "restore.sh").write_text(f"echo $CIB_server $CIB_file >{tmp_path}/by-{name}\n")
     monkeypatch.chdir(tmp_path / "own")
+    monkeypatch.setenv("CIB_server", "first")
     paths = [journal.announce(tmp_path, "pulled the plug", RunCommand(("sh", "./restore.sh"))) for _ in range(2)]
+    monkeypatch.setenv("CIB_server", "second")
+    monkeypatch.setenv("CIB_file", "third")
     monkeypatch.chdir(tmp_path / "planted")
     journal.put_right(paths[0])
-    assert (tmp_path / "by-own").exists() and Path.cwd() == tmp_path / "planted"
+    assert (tmp_path / "by-own").read_text() == "first\n" and Path.cwd() == tmp_path / "planted"
     (tmp_path / "own").rename(tmp_path / "gone")
     (tmp_path / "planted").rename(tmp_path / "own")
     with pytest.raises(MeasurementError, match=f"was replaced .* undo the fault by hand, then remove {paths[1]}"):

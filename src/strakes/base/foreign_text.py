@@ -64,6 +64,7 @@ _SOURCE_VALUE = re.compile(
     r"""((?:^|[,;&{?\s"'])([a-z0-9][\w.-]{0,80})(?:["']\s*:|["']?\s*=)\s*)((?:"[^"]*"|'[^']*'|[^\s,;&"'])+)""",
     re.IGNORECASE,
 )
+_repeated: set[str] = set()  # Secrets that remember_secrets() was given.
 _SOURCE_LOGIN = re.compile(r"""((?:^|[\s"'=#])[^\s/?#@:%'"=]{1,200}%)[^\s/'"@]{1,200}(?=@)""")  # USER%PASSWORD@ (CIFS)
 
 
@@ -142,9 +143,25 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch s3://lab/w/p/")
     '--store=https://alerts:9093/... redis://db /scratch s3://lab/w/p/'
     """
-    for secret in _own_secrets():
-        text = text.replace(secret, "...")
+    for secret in (*_own_secrets(), *sorted(_repeated, key=len, reverse=True)):
+        text = (
+            text.replace(secret, "...")
+            if len(secret) > 7
+            else re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "...", text)
+        )
     return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(_QUOTED.sub(_nested, text)))
+
+
+def remember_secrets(words: Sequence[str], *values: str) -> None:
+    """Hide secrets in all later texts, because a tool may repeat them: those in a command's words, and ``values``."""
+    _repeated.update(filter(None, values))
+    for text in (shlex.join(words), *words):
+        if argument := _SECRET_ARGUMENT.fullmatch(text):
+            _repeated.add(text.removeprefix(argument[1]))
+        for found in _SECRET.finditer(text):
+            name = "".join(found[group] or "" for group in ("quote", "name", "option"))
+            with suppress(ValueError):
+                _repeated.update(filter(None, shell_words(found[0].removeprefix(name))))
 
 
 @cache

@@ -173,18 +173,18 @@ def lock_file(descriptor: int, path: Path, limit_s: float) -> None:
         with suppress(BlockingIOError):
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if time.monotonic() >= ends_s:
-            what, holder = "another strakes process does not release a file", lock_holder(path)
+            what, holder = "another strakes process does not release a file", lock_holder(descriptor)
             why = f"process {holder} has locked the file for {limit_s:g} s" if holder else ""
             remedy = f"If it is suspended, continue it: kill -CONT {holder or 'PROCESS'}. Or end it."
             raise EnvironmentLacksError(what, where=str(path), why=why, remedy=remedy)
         time.sleep(_LOOK_EVERY_S)
 
 
-def lock_holder(path: Path) -> str:
+def lock_holder(path: Path | int) -> str:
     """Return the id of the process of this user or root that has locked a file with flock(2), or ""."""
     with suppress(OSError):
         lines = Path("/proc/locks").read_text()
-        for pid in re.findall(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{path.stat().st_ino} ", lines):
+        for pid in re.findall(rf"FLOCK +\w+ +WRITE +(\d+) +\S+:{os.stat(path).st_ino} ", lines):
             # The lock may belong to another user's file with the same inode number on another file system.
             with suppress(OSError):
                 if is_trusted(Path("/proc", pid)):
@@ -229,17 +229,17 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
     return False
 
 
-def mark_of(pid: int, started: int) -> dict[str, str]:
+def mark_of(pid: int, started: int, name: str = _STARTED_BY) -> dict[str, str]:
     """Return an environment variable (name -> value) that marks all commands started by a process."""
-    return {_STARTED_BY: f"{pid}:{started}"}
+    return {name: f"{pid}:{started}"}
 
 
-def commands_of(pid: int, started: int) -> tuple[int, ...]:
+def commands_of(pid: int, started: int, name: str = _STARTED_BY) -> tuple[int, ...]:
     """Return the ids of the running processes that a process has marked with :func:`mark_of`.
 
     Processes of other users are ignored, because the mark can be copied.
     """
-    mark = f"{_STARTED_BY}={pid}:{started}".encode()
+    mark = f"{name}={pid}:{started}".encode()
     numbers = filter(str.isdigit, os.listdir("/proc"))
     return tuple(int(number) for number in numbers if mark in trusted_words(Path("/proc", number), "environ"))
 

@@ -18,26 +18,35 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.foreign_text import command_line
-from strakes.base.processes import lock_file
+from strakes.base.processes import commands_of, lock_file
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
 from strakes.runs.store_files import store_error, write_json
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
+# Environment variable of the commands that cause a fault. Its value identifies the drill.
+CAUSED_BY = "STRAKES_FAULT_CAUSED_BY"
 _MOST_BYTES = 1 << 20
+_LOOK_EVERY_S = 0.1
+# Names of variables that choose the cluster of a command begin so. Another shell may have other values.
+_CLUSTER_VARIABLES = ("CIB_", "CEPH_")
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover undo, or undo the fault by hand."
 
 
 @dataclass(frozen=True)
 class Pending(Record):
-    """Fault to undo, recorded in the file ``path``. ``directory``: path and inode number of the working directory."""
+    """Fault to undo, recorded in the file ``path``. ``directory``: path and inode number of the working directory.
+
+    ``environment``: NAME=VALUE of the variables that choose the cluster.
+    """
 
     fault: str
     owner: Owner
     command: tuple[str, ...]
     undo: Undo
     directory: tuple[str, str]
+    environment: tuple[str, ...]
     path: Path = Path()
 
 
@@ -56,8 +65,13 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     except OSError as error:
         raise store_error(error, _directory(root)) from error
     path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
-    write_json(path, to_record(Pending(fault, Owner.this_process(), tuple(command_line()), undo, here)))
+    pending = Pending(fault, Owner.this_process(), command_line(), undo, here, _cluster_environment())
+    write_json(path, to_record(pending))
     return path
+
+
+def _cluster_environment() -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_CLUSTER_VARIABLES))
 
 
 def put_right(path: Path) -> str:
@@ -72,11 +86,18 @@ def put_right(path: Path) -> str:
     except OSError as error:
         raise store_error(error, path) from error
     with file:
-        return put_right_open(path, file.fileno(), there=False)
+        return put_right_open(path, file.fileno(), there=False, is_caused=False)
 
 
 def put_right_open(
-    path: Path, descriptor: int, *, settle: bool = True, there: bool = True, journal: int | None = None
+    path: Path,
+    descriptor: int,
+    *,
+    settle: bool = True,
+    there: bool = True,
+    journal: int | None = None,
+    is_caused: bool = True,
+    needed: bool = True,
 ) -> str:
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
@@ -84,6 +105,7 @@ def put_right_open(
     ``settle``: remove the file afterwards, and raise an error if another process keeps its lock for COMMAND_S seconds.
     ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the file in the store,
     if ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
+    ``is_caused``: whether the commands that cause the fault have ended for certain. ``needed``: whether to undo it.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
@@ -92,7 +114,9 @@ def put_right_open(
             if not content:
                 return ""
             pending = _pending(path, content)
-            not_needed = pending.undo.do() if there else _undo_elsewhere(pending)
+            if not is_caused:
+                _wait_for_commands(pending.owner)
+            not_needed = "" if not needed else pending.undo.do() if there else _undo_elsewhere(pending)
             if settle:
                 os.ftruncate(own, 0)
                 with suppress(OSError):
@@ -101,8 +125,22 @@ def put_right_open(
                             os.ftruncate(stored, 0)
                     remove_kept(path)
             return not_needed or pending.undo.text
-    except (OSError, ValueError) as error:  # ValueError: the record has a NUL byte or an unclosed quotation mark.
-        raise MeasurementError("a fault could not be undone", where=str(path), why=str(error)) from error
+    except StrakesError:
+        raise
+    except Exception as error:  # After any error the fault stays on record, and undoing it is repeated.
+        why = f"{type(error).__name__}: {error}"
+        raise MeasurementError("a fault could not be undone", where=str(path), why=why) from error
+
+
+def _wait_for_commands(owner: Owner) -> None:
+    """Wait for the end of the commands that cause a fault. If they ended after the undoing, the fault would remain."""
+    deadline = time.monotonic() + COMMAND_S
+    while owner.this_boot and time.monotonic() < deadline:
+        # The processes that a command leaves running are not waited for: only a command leads a session.
+        with suppress(OSError):
+            if not any(os.getsid(pid) == pid for pid in commands_of(owner.pid, owner.started, CAUSED_BY)):
+                return
+        time.sleep(_LOOK_EVERY_S)
 
 
 def _inode(found: os.stat_result) -> str:
@@ -121,7 +159,9 @@ def _undo_elsewhere(pending: Pending) -> str:
                 there = f"/proc/{os.getpid()}/fd/{found}"
 
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-            return run_unmarked(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *argv), timeout_s)
+            others = (word for name in os.environ if name.startswith(_CLUSTER_VARIABLES) for word in ("-u", name))
+            same = ("env", *others, *pending.environment)
+            return run_unmarked(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *same, *argv), timeout_s)
 
         try:
             return pending.undo.do(ask)

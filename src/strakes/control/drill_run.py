@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shlex
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from strakes.base.errors import MeasurementError, StrakesError
+from strakes.base.processes import mark_of, process_start
 from strakes.base.units import counted, format_seconds
 from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
+from strakes.control.drill_journal import CAUSED_BY
 from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, expected_sums, outcome_of, pending, read_back
 from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
@@ -236,8 +240,8 @@ class _Stroke:
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
         self.undone, self.not_undone, self.gave_up, self.interrupted = "", "", False, False
-        self._fault, self._timing, self._root, self._say = fault, timing, root, say
-        self._connections, self._engine, self._reminder = connections, engine, _Reminder(say, self.missing)
+        self._fault, self._timing, self._root, self._say = fault, timing, root, _quiet(say)
+        self._connections, self._engine, self._reminder = connections, engine, _Reminder(self._say, self.missing)
         self._whom, self._operations, self._moved_s = "clients", 0, 0.0
         self._promise: Promise | None = None
         self._ahead_s = self._struck_s = 0.0
@@ -247,7 +251,7 @@ class _Stroke:
         self._workers = [threading.Thread(target=work, daemon=True) for work in (self._act, self._remind)]
         seen = (self.moments.append, self._seen_enough)
         watches = (fault.watch, connections.watch)
-        self._watchers = [threading.Thread(target=watch, args=seen, daemon=True) for watch in watches]
+        self._watchers = [threading.Thread(target=_watch, args=(watch, *seen), daemon=True) for watch in watches]
 
     def __enter__(self) -> Self:
         for thread in (*self._watchers, *self._workers):
@@ -282,7 +286,7 @@ class _Stroke:
         if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()
         elif self._promise is not None:
-            self._promise.close()
+            self._promise.close(self._say)
 
     def _act(self) -> None:
         try:
@@ -317,26 +321,33 @@ class _Stroke:
         self._begun.wait()
         if self._stop.wait(max(0.0, self._timing.before_s - self._ahead_s)):
             return
+        promise = None
         try:
-            if found := self._fault.lacking():  # The state may have changed since the fault was made.
-                raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
-            self._say(self._fault.text)
             if self._fault.undo is not None:
-                self._promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
+                promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
+            if found := self._fault.changed():
+                raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
         except StrakesError as error:
             self.failure = error
+            if promise is not None:
+                with suppress(StrakesError):
+                    promise.withdraw()
             return
-        what = "the fault could not be caused"
+        self._promise = promise
+        self._say(self._fault.text)
         self._struck_s = time.monotonic()
+        mark = mark_of(os.getpid(), process_start(os.getpid()) or 0, CAUSED_BY)
+        os.environ.update(mark)
         try:
             self.struck = self._fault.strike()
-        except StrakesError as error:
-            self.failure = MeasurementError(what, where=error.where, why=error.why or error.what)
-        except OSError as error:
-            self.failure = MeasurementError(what, where=self._fault.text, why=error.strerror or str(error))
+        except Exception as error:  # noqa: BLE001 - after any error the fault may be partly caused, and is undone
+            why = (error.why or error.what) if isinstance(error, StrakesError) else f"{error}"
+            where = error.where if isinstance(error, StrakesError) else self._fault.text
+            self.failure = MeasurementError("the fault could not be caused", where=where, why=why)
         finally:
-            if self._promise is not None:
-                self._promise.caused()
+            del os.environ[CAUSED_BY]
+            if promise is not None:
+                promise.caused()
         self.moments.extend(self.struck)
 
     def _undo(self, promise: Promise) -> None:
@@ -350,10 +361,9 @@ class _Stroke:
             return
         finally:
             self._whom = "clients"
-        if done:
-            self.undone = done
-            self._say(f"undone: {done}")
-            self.moments.append(Moment(began, "drill", done))
+        self.undone = done or "the process that waits for the end of the drill has undone the fault already"
+        self._say(f"undone: {self.undone}")
+        self.moments.append(Moment(began, "drill", self.undone))
 
 
 def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, str]:
@@ -383,6 +393,25 @@ def _lacking(look: Callable[[], str]) -> str:
         return look()
     except StrakesError as error:
         return error.why or error.what
+    except Exception as error:  # noqa: BLE001 - an answer of an unknown form must not end the drill
+        return f"an answer of the servers has an unknown form ({type(error).__name__}: {error})"
+
+
+def _watch(watch: Callable[[Seen, threading.Event], None], seen: Seen, stop: threading.Event) -> None:
+    def look() -> str:
+        watch(seen, stop)
+        return ""
+
+    if trouble := _lacking(look):
+        seen(Moment(time.time(), "drill", trouble))
+
+
+def _quiet(say: Say) -> Say:
+    def tell(text: str) -> None:
+        with suppress(OSError):  # A full or closed output must not stop the undoing of a fault.
+            say(text)
+
+    return tell
 
 
 def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -> str:

@@ -10,11 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from strakes.base.errors import MeasurementError, StrakesError
-from strakes.base.foreign_text import shell_words, shown_command, without_secrets
+from strakes.base.files import closing, open_kept
+from strakes.base.foreign_text import remember_secrets, shell_words, shown_command, without_secrets
 from strakes.base.processes import process_start
 from strakes.lab.ceph_lab import start_metadata_server
 from strakes.lab.ha_pair import Pair
@@ -23,13 +25,15 @@ from strakes.model.record import from_fields
 from strakes.targets.command import Runner, run_unmarked
 
 COMMAND_S = 120.0
+_MOST_PASSWORD_BYTES = 4096
+_PASSWORD_LENGTHS = (None, 16, 20)  # IPMI 1.5 and 2.0 cut passwords to 16 and 20 bytes.
 _LOOK_EVERY_S = 0.5
 
 
 def targets_in(mounts: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each Lustre target in /proc/mounts, and the fields of its line. Skips FUSE mounts."""
     for fields in (line.split(" ") for line in mounts.split("\n")):
-        for option in fields[3].split(",") if fields[2:3] in (["lustre"], ["lustre_tgt"]) else ():
+        for option in fields[3].split(",") if len(fields) > 3 and fields[2:3] in (["lustre"], ["lustre_tgt"]) else ():
             if option.startswith("svname="):
                 yield option.removeprefix("svname="), fields
 
@@ -41,6 +45,14 @@ def answer_of(ask: Runner, words: Sequence[str], what: str = "a command failed")
         why = done.stderr.strip() or done.stdout.strip() or f"status {done.status}"
         raise MeasurementError(what, where=shlex.join(words), why=why)
     return done.stdout
+
+
+@cache
+def remember_password(path: Path) -> None:
+    """Hide the password in a file in all later messages. Raises OSError."""
+    with closing(open_kept(path, os.O_RDONLY)) as file:
+        line = os.read(file, _MOST_PASSWORD_BYTES).split(b"\n")[0].strip().decode(errors="surrogateescape")
+    remember_secrets((), *(line[:length] for length in _PASSWORD_LENGTHS))
 
 
 class Undo(ABC):
@@ -72,11 +84,15 @@ class Undo(ABC):
 
 @dataclass(frozen=True)
 class RunCommand(Undo):
-    """Run the command ``argv``. Then repeat the command ``look``, if any, until its output contains ``answer``."""
+    """Run the command ``argv``. Then repeat the command ``look``, if any, until its output contains ``answer``.
+
+    ``secret``: file of the command's password, which no message shows.
+    """
 
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()
     answer: str = ""
+    secret: str = ""
 
     def __post_init__(self) -> None:
         if not self.argv:
@@ -88,6 +104,10 @@ class RunCommand(Undo):
         return f"run: {shown_command(self.argv)}{waits}"
 
     def do(self, ask: Runner = run_unmarked) -> str:
+        remember_secrets((*self.argv, *self.look))
+        if self.secret:
+            with suppress(OSError):
+                remember_password(Path(self.secret))
         answer_of(ask, self.argv)
         deadline = time.monotonic() + COMMAND_S
         while self.look:

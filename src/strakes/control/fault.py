@@ -10,15 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import open_kept, owner_of
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.files import closing, open_kept, owner_of
 from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
-from strakes.control.drill_undo import RunCommand, Undo
+from strakes.control.drill_undo import RunCommand, Undo, remember_password
 from strakes.failover.timeline import Moment
-from strakes.targets.command import Runner, Servers, run, run_unmarked
+from strakes.targets.command import Runner, Servers, run, run_unmarked, through
 from strakes.targets.description import TargetRecovery
 
 Seen = Callable[[Moment], None]
@@ -50,8 +50,27 @@ class Fault(ABC):
 
     text: str
     undo: Undo | None
+    _made_of: tuple[tuple[Any, ...], dict[str, Any]]
     # Time limit for the recovery of the servers after the fault is undone, in seconds.
     back_within_s: ClassVar[float] = 90.0
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        self = super().__new__(cls)
+        self._made_of = arguments, options
+        return self
+
+    def changed(self) -> str:
+        """Return why the servers are no longer as they were when the fault was made, or "".
+
+        Repeats all checks of the constructor, which must lead to the same commands.
+        """
+        arguments, options = self._made_of
+        try:
+            again = type(self)(*arguments, **options)
+        except StrakesError as error:
+            return error.why or error.what
+        other = (again.text, again.undo) != (self.text, self.undo)
+        return f"the fault would now be another one: {again.text}" if other else self.lacking()
 
     def level(self) -> None:  # noqa: B027 - most faults do not need it
         """Prepare the same initial state for each drill of a series, such as an empty journal of the file system."""
@@ -122,11 +141,12 @@ class PowerOff(OneCommand):
         host, _, port = ask.bmc.partition(":")
         # Use ipmitool, because fence_ipmilan would show the password on a command line. Use cipher suite 3, because
         # older BMCs lack suite 17, the default.
-        self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623")
-        self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
-        self._status = (*self._tool, "chassis", "power", "status")
-        self._strike = (*self._tool, "chassis", "power", "off")
-        self.undo = RunCommand((*self._tool, "chassis", "power", "on"), self._status, _ON)
+        file = str(ask.bmc_password_file.absolute())
+        tool = ("ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623", "-U", ask.bmc_user, "-f", file)
+        self._status, self._strike, on = (
+            through(via, (*tool, "chassis", "power", word)) for word in ("status", "off", "on")
+        )
+        self.undo = RunCommand(on, self._status, _ON, file)
         self.text = f"power off through the BMC {ask.bmc} until it confirms: {shown_command(self._strike)}"
         answer = self._run(self._status)
         if answer.status != 0 or _ON not in answer.stdout:
@@ -138,8 +158,9 @@ class PowerOff(OneCommand):
 
 def _refuse_open_secret(path: Path) -> None:
     try:
-        with os.fdopen(open_kept(path, os.O_RDONLY)) as file:
-            mode, owner = os.fstat(file.fileno()).st_mode, owner_of(file.fileno())
+        with closing(open_kept(path, os.O_RDONLY)) as file:
+            mode, owner = os.fstat(file).st_mode, owner_of(file)
+        remember_password(path)
     except OSError as error:
         why = error.strerror or str(error)
         raise BadInputError("the password file cannot be read", where=str(path), why=why) from error

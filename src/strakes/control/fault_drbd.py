@@ -40,7 +40,8 @@ class DisconnectPeer(OneCommand):
     # Allow four hours, because synchronising all blocks of a large device takes hours.
     back_within_s = 4 * 3600.0
     cause: ClassVar[str] = "disconnect"
-    remedy: ClassVar[str] = "connect"
+    # A device that is connected refuses to be connected again.
+    remedy: ClassVar[str] = "drbdadm connect minor-{0} || drbdadm cstate minor-{0} | grep -qvE 'StandAlone|Disconn'"
 
     def __init__(self, ask: Ask, run_one: Runner = run, states: Path = Path("/proc/drbd")) -> None:
         """Read the state of the device. Raises BadInputError if its copies differ or this node is not primary."""
@@ -57,7 +58,7 @@ class DisconnectPeer(OneCommand):
             what = "the DRBD copies are not in sync, or this node is not the only primary"
             raise BadInputError(what, where=source, why=f"/proc/drbd: {' '.join(now[:3])}")
         self._strike = ("drbdadm", self.cause, f"minor-{self._minor}")
-        self.undo: Undo | None = RunCommand(("drbdadm", self.remedy, f"minor-{self._minor}")) if self.remedy else None
+        self.undo: Undo | None = RunCommand(("sh", "-c", self.remedy.format(self._minor))) if self.remedy else None
         self.text = f"run: {shown_command(self._strike)}"
         self._most_behind_bytes = 0
         self._began_s: float | None = None

@@ -23,7 +23,7 @@ from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
 from strakes.targets.answers import from_xml
 from strakes.targets.calls import mount_of
-from strakes.targets.command import Runner, run
+from strakes.targets.command import Runner, run, through
 from strakes.targets.description import TargetRecovery
 from strakes.targets.mountinfo import Mount
 
@@ -78,10 +78,12 @@ def _roles(copies: str) -> list[str]:
 def view_of(text: str) -> View:
     """Return the contents of an output of crm_mon. Raises MeasurementError for an unknown format."""
     status = from_xml(text, "crm_mon")
-    nodes = {}
+    nodes = dict[str, str]()
     for node in status.iterfind("./nodes/node"):
         troubles = [word for word in _TROUBLES if node.get(word) == "true"]
-        nodes[node.get("name", "?")] = ", ".join(["online" if node.get("online") == "true" else "offline", *troubles])
+        state = ", ".join(["online" if node.get("online") == "true" else "offline", *troubles])
+        name = node.get("name", "?")
+        nodes[name] = f"{nodes[name]} and {state}" if name in nodes else state  # two nodes of one name
     resources: dict[str, list[str]] = {}
     for resource in status.iterfind("./resources//resource"):
         place = next((node.get("name", "?") for node in resource.iterfind("./node")), "nowhere")
@@ -127,7 +129,7 @@ class PacemakerFault(OneCommand):
             remedy = "Wait for the work on this node to end, and clean up failures, or choose another --node."
             raise BadInputError(what, where=ask.node, why="; ".join(found), remedy=remedy)
         self._strike, undo = (
-            (*self._via, *(word.format(node=ask.node, resource=ask.resource) for word in text.split()))
+            through(self._via, [word.format(node=ask.node, resource=ask.resource) for word in text.split()])
             for text in (self.cause, self.remedy)
         )
         self.undo = RunCommand(undo)
@@ -149,7 +151,7 @@ class PacemakerFault(OneCommand):
                 silent, self._last = False, now
 
     def require_serves(self, directory: Path) -> None:
-        words = (*self._via, "cibadmin", "--query")
+        words = through(self._via, ("cibadmin", "--query"))
         cib = Cib(self._run(words).stdout, shown_command(words))
         if not is_served(cib, mount := mount_of(directory)):
             served = ", ".join([*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)])
@@ -166,7 +168,7 @@ class PacemakerFault(OneCommand):
         return f"in another state than before the drill: {', '.join(away)}" if away else ""
 
     def _look(self) -> View:
-        words = (*self._via, "crm_mon", "--one-shot", "--failcounts", "--output-as=xml")
+        words = through(self._via, ("crm_mon", "--one-shot", "--failcounts", "--output-as=xml"))
         try:
             return view_of(answer_of(self._run, words))
         except MeasurementError as error:

@@ -247,10 +247,7 @@ class Servers:
         if not _HOST.fullmatch(host):
             why = "the name is empty, begins like an option, or has a character that is invalid in names and addresses"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
-        words = [word.replace("{host}", host) for word in shlex.split(self.template)]
-        for _ in range(_shells_in(words)):
-            argv = [shlex.quote(word) for word in argv]
-        return (*words, *argv)
+        return through([word.replace("{host}", host) for word in shlex.split(self.template)], argv)
 
     def runner(self, host: str, run: Runner) -> Runner:
         """Return a runner for commands on a host. The runner raises MeasurementError if the host cannot be reached."""
@@ -263,6 +260,13 @@ class Servers:
             return Completed(tuple(argv), done.status, done.stdout, done.stderr)
 
         return on_host
+
+
+def through(words: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that runs ``argv`` behind a prefix such as ``ssh HOST``, with quotes for remote shells."""
+    for _ in range(_shells_in(words)):
+        argv = [shlex.quote(word) for word in argv]
+    return (*words, *argv)
 
 
 def _shells_in(words: Sequence[str]) -> int:

@@ -154,14 +154,16 @@ def without_secrets(text: str) -> str:
 
 def remember_secrets(words: Sequence[str], *values: str) -> None:
     """Hide secrets in all later texts, because a tool may repeat them: those in a command's words, and ``values``."""
-    _repeated.update(filter(None, values))
+    found_values = [*values]
     for text in (shlex.join(words), *words):
         if argument := _SECRET_ARGUMENT.fullmatch(text):
-            _repeated.add(text.removeprefix(argument[1]))
+            found_values.append(text.removeprefix(argument[1]))
         for found in _SECRET.finditer(text):
             name = "".join(found[group] or "" for group in ("quote", "name", "option"))
+            value = re.sub(r"^(?:Bearer|Basic)\s+", "", found[0].removeprefix(name))
             with suppress(ValueError):
-                _repeated.update(filter(None, shell_words(found[0].removeprefix(name))))
+                found_values.append(value if found["quote"] else " ".join(shell_words(value)))
+    _repeated.update(value for value in found_values if len(value) > 2)
 
 
 @cache

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree as Xml
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import StrakesError
 from strakes.base.files import open_directory, write_kept
 from strakes.base.foreign_text import without_secrets
 from strakes.failover.blocks import Block, read_corosync, rewritten_drbd
@@ -25,7 +25,7 @@ from strakes.failover.cluster import is_address
 from strakes.failover.known_options import DRBD_SECTIONS, meant, options_of
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.setup import LIVE, Setup, links_of, nodes_of
-from strakes.targets.command import CommandTimeout, Completed, run
+from strakes.targets.command import Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
@@ -78,7 +78,7 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
         return ValidatorVerdict(program, "absent", f"install {_PACKAGES.get(program, 'drbd-utils')}")
     try:
         return ask()
-    except (BadInputError, EnvironmentLacksError, CommandTimeout, OSError) as error:
+    except (StrakesError, OSError) as error:
         return ValidatorVerdict(program, "unable", getattr(error, "why", "") or str(error))
 
 
@@ -99,7 +99,10 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
 
 def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     if setup.where == LIVE and (setup.root / "etc/drbd.conf").exists():
-        return _verdict(program, run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S))
+        done = run([program, "-c", str(setup.root / "etc/drbd.conf"), "sh-nop"], _LIMIT_S)
+        for secret in re.findall(r"\bshared-secret\s+\"?([^\s\";]+)", "\n".join(setup.texts.values())):
+            done = replace(done, stderr=done.stderr.replace(secret, "..."))
+        return _verdict(program, done)
     files = {name: text for name, text in setup.texts.items() if name.startswith("etc/drbd")}
     parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
     usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}

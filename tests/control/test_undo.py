@@ -109,6 +109,7 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
     monkeypatch.setattr(guard, "UNDO_LIMIT_S", 0.0)
     lacking = tmp_path / "lacking"
     promise, told = guard.Promise(default_root(), "pulled the plug", RunCommand(("ls", str(lacking)))), list[str]()
+    promise.arm()
     with pytest.raises(MeasurementError, match="No such file"):
         promise.keep(told.append)
     promise.close()
@@ -138,18 +139,21 @@ def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes:
     named = strakes("failover", "undo")
     assert named.returncode == 1
     assert f"(by process {os.getpid()} on " in named.stdout and "still running" in named.stdout
+    promise.arm()
     promise.caused()
     wait_for(lambda: not journal.read_all(default_root())[0])
     undone.unlink()
     assert promise.keep() == "" and not undone.exists()  # It may end a state that the administrator has set since.
     promise.close()
-    for keep in (True, False):
+    for arm, keep in ((True, True), (True, False), (False, False)):
         promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
+        if arm:
+            promise.arm()
         os.kill(promise._guard.pid, signal.SIGSTOP)
         assert not keep or promise.keep()
         promise.close()
-        assert undone.exists() and not journal.read_all(default_root())[0]
-        undone.unlink()
+        assert undone.exists() == arm and not journal.read_all(default_root())[0]
+        undone.unlink(missing_ok=True)
 
 
 def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_outcome(tmp_path: Path) -> None:
@@ -367,6 +371,7 @@ def test_a_fault_is_undone_although_its_server_has_the_store(tmp_path: Path) -> 
 
     with faulty_mounted() as mounted:
         promise = guard.Promise(mounted.place, "stopped the server of the store", RunCommand(("touch", str(undone))))
+        promise.arm()
         mounted.hang("open", "read", "flush")
         threading.Thread(target=answer).start()
         assert promise.keep() and not journal.read_all(mounted.place)[0]

@@ -32,7 +32,7 @@ _END_S = 5.0
 _AGAIN_S = 5.0
 _LATE_S = 5.0
 _MOST_POLL_S = 2e6  # Maximum time-out of poll(2), which is a 32-bit number of milliseconds.
-_READY, _CAUSED, _TRIED = b"r", b".", b"tried"
+_READY, _ARMED, _CAUSED, _TRIED = b"ready", b"!", b".", b"tried"
 
 
 class Promise:
@@ -46,7 +46,7 @@ class Promise:
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
-        self._tried = self._over = False
+        self._armed = self._tried = self._over = False
         try:
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 self._copy = os.memfd_create("record")
@@ -74,13 +74,10 @@ class Promise:
             what, why = "the process that undoes the fault cannot be started", getattr(error, "strerror", str(error))
             raise EnvironmentLacksError(what, where=getattr(error, "filename", "") or "", why=why or "") from error
 
-    def withdraw(self) -> None:
-        """Remove the record and end the guard process, because the fault was not caused."""
-        self._tried = self._over = True
-        try:
-            put_right_open(self._path, self._copy, journal=self._journal, needed=False)
-        finally:
-            self.close(lambda _text: None)
+    def arm(self) -> None:
+        """Tell the guard process that the fault begins now. Until then, it would only remove the record."""
+        self._armed = True
+        self._tell(_ARMED)
 
     def caused(self) -> None:
         """Tell the guard process that the fault has begun."""
@@ -107,11 +104,15 @@ class Promise:
         return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 
     def close(self, say: Callable[[str], None] = lambda _text: None) -> None:
-        """Wait for the guard process, which undoes the fault if :meth:`keep` was never called.
+        """Wait for the guard process, which undoes the fault if it is armed and :meth:`keep` was never called.
 
         A guard that was stopped is continued. If it does not end in time, ``say`` is called with a message about it.
         """
         assert self._guard.stdin is not None and self._guard.stdout is not None
+        if not self._armed:
+            self._over = True
+            with suppress(StrakesError):
+                put_right_open(self._path, self._copy, journal=self._journal, needed=False)
         self._tell(_TRIED if self._tried else b"")
         self._guard.stdin.close()
         self._guard.send_signal(signal.SIGCONT)
@@ -159,7 +160,9 @@ def main() -> int:
     os.write(sys.stdout.fileno(), _READY)
     try:
         told = _wait(path, copy, journal, within_s)
-        if not told.endswith(_TRIED):
+        if _ARMED not in told:
+            put_right_open(path, copy, journal=journal, needed=False)
+        elif not told.endswith(_TRIED):
             _keep_trying(path, copy, journal, lambda _text: None, is_caused=_CAUSED in told)
     except StrakesError:
         return 1
@@ -169,15 +172,15 @@ def main() -> int:
 def _wait(path: Path, copy: int, journal: int, within_s: float) -> bytes:
     told, drill = b"", select.poll()
     drill.register(sys.stdin, select.POLLIN)
-    deadline = time.monotonic() + UNDO_LIMIT_S + within_s
+    deadline = math.inf
     while True:
         if drill.poll(1e3 * max(0.0, min(deadline - time.monotonic(), _MOST_POLL_S))):
             message = os.read(sys.stdin.fileno(), len(_TRIED))
             if not message:
                 return told
             told += message
-            if _CAUSED in message:
-                deadline = time.monotonic() + within_s + _LATE_S
+            if _ARMED in message or _CAUSED in message:
+                deadline = time.monotonic() + within_s + (_LATE_S if _CAUSED in told else UNDO_LIMIT_S)
         elif time.monotonic() >= deadline:
             deadline, is_caused = math.inf, _CAUSED in told
             try:  # A drill that has not caused its fault may still cause it, so keep the record.

@@ -231,6 +231,7 @@ def run_trials(
             pair.make_whole(_ANSWER_S)
             before = pair.active()
             promise = Promise(root, PAIR_FAULTS[fault][0], RestorePair(lab), 2 * _ANSWER_S)
+            promise.arm()
             try:
                 with tempfile.TemporaryFile() as answers:
                     done.append(_observe(pair, fault, before, answers.fileno()))
@@ -238,7 +239,7 @@ def run_trials(
                 try:
                     promise.keep()
                 finally:
-                    promise.close()
+                    promise.close(say)
     pair.make_whole(_ANSWER_S)
     return tuple(done)
 

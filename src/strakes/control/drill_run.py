@@ -325,16 +325,17 @@ class _Stroke:
         try:
             if self._fault.undo is not None:
                 promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
+            self._say(self._fault.text)
             if found := self._fault.changed():
                 raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
         except StrakesError as error:
             self.failure = error
             if promise is not None:
-                with suppress(StrakesError):
-                    promise.withdraw()
+                promise.close(self._say)
             return
+        if promise is not None:
+            promise.arm()
         self._promise = promise
-        self._say(self._fault.text)
         self._struck_s = time.monotonic()
         mark = mark_of(os.getpid(), process_start(os.getpid()) or 0, CAUSED_BY)
         os.environ.update(mark)

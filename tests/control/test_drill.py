@@ -108,7 +108,11 @@ def test_only_a_server_of_the_file_system_of_the_directory_is_replaced(
     monkeypatch.setattr(fault_cephfs, "Monitors", lambda _config: nullcontext(monitors))
     monkeypatch.setattr(fault_cephfs, "is_cephfs", lambda _directory: True)
     monkeypatch.setattr(fault_cephfs, "detect", lambda _directory: SimpleNamespace(describe=lambda: description))
-    assert "ceph mds fail b," in make_fault("mds-fail", Ask(tmp_path)).text
+    fault = make_fault("mds-fail", Ask(tmp_path))
+    assert "ceph mds fail b," in fault.text and not fault.changed()
+    active["b"]["name"] = "d"  # Another server has taken over meanwhile.
+    assert "ceph mds fail d," in fault.changed()
+    active["b"]["name"] = "b"
     systems[1]["mdsmap"]["flags"] = 19
     with pytest.raises(BadInputError, match="no standby metadata server that may take over") as refused:
         make_fault("mds-fail", Ask(tmp_path))

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,8 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
 
     def run_one(argv: Sequence[str], timeout_s: float = 0) -> Completed:
         commands.append(argv[0])
+        if "crm_node" in argv:
+            return Completed(tuple(argv), 0, "a\n", "")
         text = STATE.format(node=states[0], resource=resource, failures=counts[0])
         return Completed(tuple(argv), 0, text, str(timeout_s))
 
@@ -116,6 +119,9 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
             fault(ask, run_one)
         assert refused.value.why == why
         return
+    counts[0] = "0"
+    with pytest.raises(BadInputError, match="cannot switch its own power on again"):
+        FenceNode(replace(ask, via="ssh a"), run_one)
     ready = fault(ask, run_one)
     counts[0] = "1"
     assert ready.changed() == ("fs has failures on a" if fault is FailResource else "")
@@ -123,7 +129,7 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
     drill = Drill(tmp_path, 1, 10.0, Timing(1.0, 1.0, None), sessions=False)
     with pytest.raises(MeasurementError, match="the servers are not ready") as late:
         play(drill, ready, tmp_path / "store", lambda _text: None)
-    assert late.value.why == "a is online, standby" and {*commands} == {"crm_mon"}
+    assert late.value.why == "a is online, standby" and {*commands} == {"crm_mon", "ssh"}
 
 
 @pytest.mark.parametrize(

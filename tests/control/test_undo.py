@@ -29,6 +29,7 @@ from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import Continue, MountTargets, RunCommand, Undo
 from strakes.control.fault import Ask, PowerOff
 from strakes.targets.command import Completed
+from strakes.targets.mountinfo import Mount
 
 AGREED = "--yes-this-interrupts-service"
 SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
@@ -234,7 +235,9 @@ def test_a_stopped_process_is_continued_and_one_that_reuses_its_id_is_not() -> N
         sleeper.wait()
 
 
-def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no_command_line(tmp_path: Path) -> None:
+def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secret = tmp_path / "secret"
     secret.write_text("swordfish")
     ask = Ask(tmp_path, bmc="10.0.0.1:9001", bmc_user="op", bmc_password_file=secret)
@@ -261,6 +264,11 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
             power[0] = argv[-1]
         return Completed(tuple(argv), 0, f"Chassis Power is {power[0]}\n", "")
 
+    mount = Mount(1, 0, 1, "/", "/home", (), "nfs4", "server:/home", ())
+    with monkeypatch.context() as patch:
+        patch.setattr("strakes.control.fault.mount_of", lambda _path: mount)
+        with pytest.raises(BadInputError, match="make the password file unreadable"):
+            PowerOff(ask)
     repeating = Completed((), 1, "", "RAKP 2: swordfish is wrong")
     with pytest.raises(EnvironmentLacksError, match=r"RAKP 2: \.\.\. is wrong"):
         PowerOff(replace(ask, bmc_password_file=secret), lambda *_: repeating)

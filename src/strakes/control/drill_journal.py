@@ -136,10 +136,13 @@ def _wait_for_commands(owner: Owner) -> None:
     """Wait for the end of the commands that cause a fault. If they ended after the undoing, the fault would remain."""
     deadline = time.monotonic() + COMMAND_S
     while owner.this_boot and time.monotonic() < deadline:
-        # The processes that a command leaves running are not waited for: only a command leads a session.
-        with suppress(OSError):
+        try:  # Do not wait for processes that a command leaves running: only the command leads a session.
             if not any(os.getsid(pid) == pid for pid in commands_of(owner.pid, owner.started, CAUSED_BY)):
                 return
+        except ProcessLookupError:
+            continue
+        except OSError:  # There is no /proc.
+            return
         time.sleep(_LOOK_EVERY_S)
 
 

@@ -18,6 +18,7 @@ from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, Undo, remember_password
 from strakes.failover.timeline import Moment
+from strakes.targets.calls import mount_of
 from strakes.targets.command import Runner, Servers, run, run_unmarked, through
 from strakes.targets.description import TargetRecovery
 
@@ -136,6 +137,9 @@ class PowerOff(OneCommand):
             remedy = "Name the server to power off: --bmc HOST[:PORT] --bmc-user USER --bmc-password-file FILE."
             raise BadInputError("--bmc and --bmc-password-file are required", remedy=remedy)
         _refuse_open_secret(ask.bmc_password_file)
+        if (mount := mount_of(ask.directory)).remote and mount_of(ask.bmc_password_file.absolute().parent) == mount:
+            what, remedy = "the drill may make the password file unreadable, which switches the power on", "Copy it."
+            raise BadInputError(what, where=str(ask.bmc_password_file), why="it is on the mount of DIR", remedy=remedy)
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")

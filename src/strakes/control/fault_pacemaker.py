@@ -220,6 +220,12 @@ class FenceNode(PacemakerFault):
     cause = "stonith_admin --fence {node} --timeout 120"
     remedy = "stonith_admin --unfence {node} --timeout 120"
 
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        super().__init__(ask, run_one)
+        if self._run(through(self._via, ("crm_node", "--name"))).stdout.strip() == ask.node:
+            what, why = "a node cannot switch its own power on again", "the commands of this drill run on this node"
+            raise BadInputError(what, where=ask.node, why=why, remedy="Run it on another node, or use --via.")
+
 
 class FailResource(PacemakerFault):
     """Report a failure of a resource, which the cluster then recovers on the same or another node."""

@@ -272,6 +272,8 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
     repeating = Completed((), 1, "", "RAKP 2: swordfish is wrong")
     with pytest.raises(EnvironmentLacksError, match=r"RAKP 2: \.\.\. is wrong"):
         PowerOff(replace(ask, bmc_password_file=secret), lambda *_: repeating)
+    PowerOff(replace(ask, via="ssh node", bmc_user="a b"), bmc)
+    assert "'a b'" in typed.pop()  # The remote shell removes these quotes.
     fault = PowerOff(ask, bmc)
     moments = fault.strike()
     assert power == ["off"] and moments[-1].text == "the command has ended" and fault.lacking()

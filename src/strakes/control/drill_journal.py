@@ -46,7 +46,7 @@ class Pending(Record):
     command: tuple[str, ...]
     undo: Undo
     directory: tuple[str, str]
-    environment: tuple[str, ...]
+    environment: tuple[str, ...] = ()
     path: Path = Path()
 
 

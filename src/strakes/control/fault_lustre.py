@@ -119,7 +119,7 @@ class UnmountTarget(_LustreFault):
             raise BadInputError(f"the target {name} is not mounted on its server", where=self.host, why=why)
         self.victim = self.there[names.index(name)]
         strike, stopped = self._commands()
-        points = [unescape(line.split(" ")[1]) for line in done.stdout.splitlines() if line.count(" ") > 1]
+        points = [unescape(line.split(" ")[1]) for line in done.stdout.split("\n") if " " in line]
         if any(names.count(each.name) != 1 or points.count(each.mount_point) != 1 for each in stopped):
             what, why = f"{name} cannot be unmounted safely", "a target is mounted twice, or another mount covers it"
             raise BadInputError(what, where=self.host, why=why, remedy="See /proc/mounts there.")

@@ -56,9 +56,10 @@ def mount() -> Iterator[FaultyMount]:
 
 
 @pytest.mark.parametrize("status", [0, 1, 130])
-def test_the_exit_status_of_the_work_is_passed_on(status: int) -> None:
-    with start(f"print('worked'); return {status}") as process:
-        assert process.communicate(timeout=20) == ("worked\n", "")
+def test_the_exit_status_and_all_output_of_the_work_are_passed_on(status: int) -> None:
+    with start(f"print('worked' * 30_000); return {status}") as process:
+        time.sleep(3)  # longer than the wait for processes that keep the output open
+        assert process.communicate(timeout=20) == ("worked" * 30_000 + "\n", "")
     assert process.returncode == status
 
 

@@ -30,6 +30,8 @@ APPLICATION = ROOT / "examples" / "apps" / "restart-dump.toml"
 COMMANDS = (
     "target {dir}",
     "clean {dir}",
+    "lab status",
+    "lab exec hosts n1 true",
     "knobs list {dir}",
     "knobs restore {dir}",
     "survey {dir} --budget 20s",
@@ -55,8 +57,8 @@ def mount() -> Iterator[FaultyMount]:
             mounted.mend()
 
 
-def start(*words: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+def start(*words: str, **variables: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1", **variables}
     return subprocess.Popen(
         [sys.executable, "-m", "strakes", *words],
         env=environment,
@@ -74,7 +76,8 @@ def test_a_command_ends_and_names_the_mount(mount: FaultyMount, line: str) -> No
         "needs": ROOT / "examples" / "needs-s3.toml",
         "plan": ROOT / "examples" / "probe.toml",
     }
-    with start(*(word.format(dir=mount.place, **examples) for word in line.split())) as process:
+    words = [word.format(dir=mount.place, **examples) for word in line.split()]
+    with start(*words, XDG_STATE_HOME=str(mount.place)) as process:
         try:
             text, _ = process.communicate(timeout=WITHIN_S)
         finally:

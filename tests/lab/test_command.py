@@ -44,7 +44,7 @@ def test_status_and_down_succeed_without_labs(strakes: StrakesRunner) -> None:
 def test_a_lab_that_does_not_exist_is_refused_with_the_names_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("strakes.cli.lab.names", lambda: ("ceph", "disk"))
+    monkeypatch.setattr("strakes.lab.manager.all_directories", lambda: (Path("ceph"), Path("disk")))
     assert run(["lab", "down", "dsik"]) == 2
     assert "Did you mean disk?" in capsys.readouterr().err
 

@@ -43,7 +43,8 @@ def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         (("--command", ""), "--command is empty"),
         (("--command", "/nonexistent/page"), "the command '/nonexistent/page' cannot be run"),
         (("--command", "/etc/passwd"), "the command '/etc/passwd' cannot be run"),
-        (("--metrics", "99999"), "'99999' is not a port"),
+        (("--metrics", "99999"), "'99999' is no address and port"),
+        (("--metrics", "[::1:9977"), "'[::1:9977' is no address and port"),
         (("--store", "/etc/passwd"), "strakes watch cannot write to the store"),
     ],
 )

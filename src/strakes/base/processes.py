@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _STARTED_BY = "STRAKES_STARTED_BY"
 # Bit of SIGKILL in the mask of pending signals (proc_pid_status(5)).
 _KILL = 1 << (signal.SIGKILL - 1)
-# Kernel functions where clients of FUSE, Lustre, NFS, CephFS and SMB wait for a server.
+# Kernel functions where clients of FUSE, Lustre, NFS, CephFS and SMB wait for a server. FUSE servers wait in fuse_dev_.
 _SERVER_WAIT = re.compile(
-    "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
+    "request_wait_answer|fuse_(?!dev_)|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
 )
 
 _MOST_POLL_S = 2e6
@@ -52,10 +52,9 @@ def secure_environment() -> None:
         os.environ["TZ"] = "UTC0"
         time.tzset()
     if bundle := os.environ.get("AWS_CA_BUNDLE"):
-        os.environ["AWS_CA_BUNDLE"] = os.path.abspath(bundle)
-    if "PATH" in os.environ:
-        places = filter(os.path.isabs, os.environ["PATH"].split(os.pathsep))
-        os.environ["PATH"] = os.pathsep.join(places) or os.defpath
+        with suppress(FileNotFoundError):  # the current directory was removed
+            os.environ["AWS_CA_BUNDLE"] = os.path.abspath(bundle)
+    _drop_relative_path()
     if "HOME" in os.environ and not _is_own_directory(os.environ["HOME"]):
         os.environ["STRAKES_STORE"] = os.environ.get("STRAKES_STORE") or str(default_root())
         try:
@@ -74,6 +73,18 @@ def secure_environment() -> None:
         own = os.path.expanduser("~/.ceph/ceph.conf")
         only_own = not os.path.exists(_CEPH_CONF) and os.path.isabs(own) and os.path.exists(own)
         os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
+
+
+def secure_environment_unseen() -> None:
+    """Change the environment like :func:`secure_environment`, but without access to directories that may hang."""
+    _drop_relative_path()
+    os.environ |= {"HOME": "/", "TMPDIR": "/tmp", "CEPH_CONF": os.environ.get("CEPH_CONF") or _CEPH_CONF}
+
+
+def _drop_relative_path() -> None:
+    if "PATH" in os.environ:
+        places = filter(os.path.isabs, os.environ["PATH"].split(os.pathsep))
+        os.environ["PATH"] = os.pathsep.join(places) or os.defpath
 
 
 def _is_own_directory(path: str, *, sticky: bool = False) -> bool:

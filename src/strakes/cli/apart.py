@@ -14,13 +14,15 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
 from strakes.base.foreign_text import for_terminal
+from strakes.base.interrupts import ended_after
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
-from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, set_parent
+from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, UNLIMITED, set_parent
 
 _DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
@@ -35,6 +37,7 @@ _GIVE_UP_AFTER_S = 20.0  # Seconds from an interrupt until the child is abandone
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 _DEAD_AFTER_S = 30.0
+_EXPLAIN_S = 10.0
 # The child's watchdog thread reports every second. After this number of seconds without a report, it counts as hanging.
 _OLD_S = 10.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # From linux/prctl.h.
@@ -50,14 +53,15 @@ def run_apart(
     patience_s: float = PATIENCE_S,
     explain: _Explain = lambda: ("", "", ""),
     *,
-    limited: bool = True,
+    foreground: bool = False,
 ) -> int:
     """Run ``work`` in a child process and return the exit status of the child.
 
     The parent passes signals on to the child. If a signal ends the child, it also ends the parent. After its work, the
     child has ``patience_s`` seconds to exit. Then the parent abandons the child and its descendants that wait in the
-    kernel, and lists them on standard error. ``limited``: if the child waits for a dead server during its work, abandon
-    it with an error and status 1. ``explain``: function that returns directory, reason and remedy for this error.
+    kernel, and lists them on standard error. If the child waits for a dead server during its work, it is abandoned with
+    an error and status 1. ``explain``: function that returns directory, reason and remedy for this error.
+    ``foreground``: let the child use the terminal, from which it then gets Ctrl-C.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -70,11 +74,11 @@ def run_apart(
         os.close(status_for_parent)
         for relay in relays:
             relay.start()
-        watch = _Watch(child, status_of_child, patience_s, trouble, explain, limited=limited)
+        forwarded = _FORWARDED - {signal.SIGINT} if foreground else _FORWARDED
+        watch = _Watch(child, status_of_child, patience_s, trouble, explain, forwarded)
         status = watch.wait_for_the_work()
         watch.wait_for_the_last()
-        for relay in relays:
-            relay.join(_LAST_S)
+        status = watch.wait_for_the_reader(relays) or status
         if status == 0 and any(relay.unread for relay in relays):
             return BROKEN_PIPE_STATUS
         if status >= 0:
@@ -90,8 +94,8 @@ def run_apart(
     nowhere = os.open(os.devnull, os.O_RDWR)
     # The child has its own process group, so the terminal sends signals only to the parent, which forwards them.
     # SIGTTOU is ignored, because it would stop a child that writes to the terminal.
-    os.setpgid(0, 0)
-    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.setpgid(0, os.getpgid(0) if foreground else 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL if foreground else signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -115,21 +119,24 @@ def run_apart(
     return status
 
 
+@dataclass
 class _Watch:
-    def __init__(
-        self, child: int, status_of_child: int, patience_s: float, trouble: int, explain: _Explain, *, limited: bool
-    ) -> None:
-        self._child, self._trouble, self._explain, self._limited = child, trouble, explain, limited
-        self._started = process_start(child) or 0
+    _child: int
+    _status_of_child: int
+    _patience_s: float
+    _trouble: int
+    _explain: _Explain
+    _forwarded: Collection[int]
+    _status: int | None = None
+    _is_childless: bool = False
+    _still: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._started = process_start(self._child) or 0
         library, watched = ctypes.CDLL(None), ctypes.create_string_buffer(_SET_BYTES)
         for number in _WATCHED:
             library.sigaddset(watched, int(number))
         self._signals = int(library.signalfd(-1, watched, os.O_CLOEXEC))
-        self._status_of_child = status_of_child
-        self._patience_s = patience_s
-        self._status: int | None = None
-        self._is_childless = False
-        self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
     def wait_for_the_work(self) -> int:
         interrupted_s = 0.0
@@ -138,7 +145,7 @@ class _Watch:
                 if number == _DONE:
                     with suppress(BlockingIOError, IndexError):  # Slurm and supervisors may send the same signal.
                         return os.read(self._status_of_child, 1)[0]
-                if number in _FORWARDED:
+                if number in self._forwarded:
                     interrupted_s = interrupted_s or time.monotonic()
                 self._take(number)
             elif interrupted_s:
@@ -147,7 +154,7 @@ class _Watch:
                     return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
             elif self._is_watched():
                 self._still.clear()
-            elif self._limited and self._still_s(self._child) > _DEAD_AFTER_S:
+            elif not UNLIMITED[0] and self._still_s(self._child) > _DEAD_AFTER_S:
                 return self._give_up(MeasurementError("the file system does not answer"))
         return self._status
 
@@ -156,7 +163,9 @@ class _Watch:
         return report.st_size > 0 and abs(time.time() - report.st_mtime) < _OLD_S
 
     def _give_up(self, error: StrakesError) -> int:
-        error.where, error.why, error.remedy = self._explain()
+        # With a dead directory in PATH, no program starts.
+        with suppress(StrakesError), ended_after(_EXPLAIN_S, error, signal.ITIMER_REAL, signal.SIGALRM):
+            error.where, error.why, error.remedy = self._explain()
         if isinstance(error, MeasurementError):
             waits = [wait_in_words(process, thread) for process, thread, _ in _waits(self._child)]
             call = f"process {self._child} {waits[0]}, has been" if waits else "strakes has been"
@@ -202,6 +211,17 @@ class _Watch:
                 text += "it is left behind. It ends when the servers answer again"
             os.write(2, f"strakes: {for_terminal(text)}\n".encode())
 
+    def wait_for_the_reader(self, relays: Sequence[_Relay]) -> int:
+        """Wait until all output of the child is written. Return 0, or the exit status after an interrupt."""
+        quiet_s = 0.0
+        while quiet_s < _LAST_S and any(relay.is_alive() for relay in relays):
+            quiet_s = 0.0 if any(relay.is_busy for relay in relays) else quiet_s + _TICK_S
+            if number := self._next_signal(_TICK_S):
+                self._take(number)
+            if number in _FORWARDED:
+                return 128 + number
+        return 0
+
     def _left(self) -> dict[int, int]:
         if self._is_childless:
             return {}
@@ -223,10 +243,11 @@ class _Watch:
                         self._status = os.waitstatus_to_exitcode(ended[1])
             except ChildProcessError:
                 self._is_childless = True
-        elif self._status is None and number == signal.SIGTSTP:
-            os.kill(self._child, signal.SIGSTOP)
+        elif number == signal.SIGTSTP:
+            if self._status is None:
+                os.kill(self._child, signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGSTOP)
-        elif self._status is None and number != _DONE:
+        elif self._status is None and number in (*self._forwarded, signal.SIGCONT):
             os.kill(self._child, number)
 
 
@@ -250,7 +271,7 @@ def _relays() -> list[_Relay]:
 
 class _Relay(threading.Thread):
     # This thread copies the child's output, so that a hanging child does not hold the command's own output open.
-    unread = False
+    unread = is_busy = False
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(daemon=True)
@@ -267,9 +288,10 @@ class _Relay(threading.Thread):
         os.close(self._of_child)
         try:
             while data := os.read(self._ours, _PIPE_BYTES):
-                rest = memoryview(data)
+                self.is_busy, rest = True, memoryview(data)
                 while rest:
                     rest = rest[os.write(self._numbers[0], rest) :]
+                self.is_busy = False
         except OSError as error:
             self.unread = isinstance(error, BrokenPipeError) and 1 in self._numbers
         os.close(self._ours)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from strakes.base.errors import BadInputError, StrakesError, did_you_mean
-from strakes.base.processes import python_module
 from strakes.base.units import format_bytes, typed_bytes, typed_seconds
 from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option, write_json
 from strakes.cli.say import remark, say, say_errors, say_rows
 from strakes.lab.kind import KINDS, load
-from strakes.lab.manager import all_labs, down, names, status
+from strakes.lab.manager import all_labs, down, labs_to_remove, node_command, status
 from strakes.lab.manager import up as bring
 from strakes.lab.options import LabOption, options_of
+from strakes.runs.watchdog import UNLIMITED
 
 
 class _UpGroup(click.Group):
@@ -95,14 +94,9 @@ def exec_command(
     For example: strakes lab exec ha mds-a crm_mon -1. Labs of the kinds ha, hosts and slurm have nodes. strakes itself
     is available on every node.
     """
-    lab = status(name)
-    commands = lab.facts.get("commands", {}) if lab and lab.condition in ("up", "degraded") else {}
-    if node not in commands:
-        why = f"its nodes are: {', '.join(commands)}" if commands else "this lab is down, or its kind has no nodes"
-        remedy = "List the labs with strakes lab status. Labs of the kinds ha, hosts and slurm have nodes."
-        raise BadInputError(f"the lab {name} has no node {node}", why=why, remedy=remedy)
-    own = python_module("strakes") if words[0] == "strakes" else words[:1]
-    os.execvp(commands[node][0], [*commands[node], *own, *words[1:]])
+    argv = node_command(name, node, words)
+    UNLIMITED[0] = 1
+    os.execvp(argv[0], argv)
 
 
 @command.part("down")
@@ -119,14 +113,7 @@ def down_command(
     """
     if name is not None and every:
         raise click.UsageError("give a NAME or --all, not both")
-    known = names()
-    labs: Sequence[str] = known if name is None else (name,)
-    if name is not None and name not in known:
-        remedy = did_you_mean(name, known, "List the labs: strakes lab status")
-        raise BadInputError(f"no lab is named {name}", remedy=remedy)
-    if len(labs) > 1 and not every:
-        remedy = "Give the NAME of one of them, or --all."
-        raise BadInputError("there are several labs, and no NAME was given", why=", ".join(labs), remedy=remedy)
+    labs = labs_to_remove(name, every=every)
     errors: list[StrakesError] = []
     for lab in labs:
         try:

@@ -66,8 +66,8 @@ COMMANDS = {
     "examples": "List and print examples of plans, applications and needs.",
     "clean": "Remove what an interrupted run left in DIR.",
 }
-# Commands that run in a child process, because they hang if the servers of a path do not answer.
-_APART = frozenset(COMMANDS) - {"lab"}  # lab exec needs the terminal.
+# Environment variables with paths that commands use.
+_PLACES = ("HOME", "STRAKES_STORE", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMPDIR", "PATH")
 _GROUPS = {
     "Measure": ("survey", "study", "run", "accept"),
     "Advise": ("advise", "tune", "predict"),
@@ -153,19 +153,18 @@ def main() -> int:
     _open_standard_files()
     choose(wanted(os.environ))
     arguments = sys.argv[1:]
-    if _name_of(arguments) in COMMANDS:
-        from strakes.base.processes import secure_environment
-
-        secure_environment()
-    if _name_of(arguments) not in _APART:
+    if (name := _name_of(arguments)) not in COMMANDS:
         return run(arguments)
+    from strakes.base.processes import secure_environment
     from strakes.cli.apart import run_apart
 
+    def work() -> int:
+        secure_environment()
+        return run(arguments)
+
     try:
-        # strakes watch must continue even if servers do not answer.
-        limited = _name_of(arguments) != "watch" or not {"report", "replay"}.isdisjoint(arguments)
-        return run_apart(lambda: run(arguments), explain=lambda: _trouble(arguments), limited=limited)
-    except OSError as error:
+        return run_apart(work, explain=lambda: _trouble(arguments), foreground=name == "lab" and "exec" in arguments)
+    except (OSError, RuntimeError) as error:
         if (known := _limit_reached(error)) is None:
             raise
         return _complain(known, error)
@@ -185,17 +184,21 @@ def _open_standard_files() -> None:  # If descriptor 0, 1 or 2 is closed, the ne
 
 
 def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
+    from strakes.base.processes import secure_environment_unseen
     from strakes.runs.watchdog import advice
     from strakes.targets.mountinfo import find_mount, read_mounts
     from strakes.targets.registry import target_of_mount
 
     mounts = read_mounts()
+    values = [value for name in _PLACES for value in os.environ.get(name, "").split(os.pathsep) if os.path.isabs(value)]
+    secure_environment_unseen()
     named = {word: find_mount(mounts, os.path.abspath(word)) for word in arguments[1:] if not word.startswith("-")}
+    named |= {value: find_mount(mounts, value) for value in values}
     named = {word: mount for word, mount in named.items() if mount.mount_point != "/"}
     where = next((word for word, mount in named.items() if mount.remote and ("/" in word or word == ".")), "")
     texts = []
     for place, mount in {mount.mount_point: mount for mount in named.values()}.items():
-        texts.append(f"The command line names a path on {place} ({mount.file_system}).")
+        texts.append(f"The command line or the environment names a path on {place} ({mount.file_system}).")
         try:
             texts += target_of_mount(Path(place), mount).trouble()
         except StrakesError as error:

@@ -103,9 +103,12 @@ def _refuse_lost_files(values: Iterable[object], read: Iterable[Path]) -> None:
     ``read``: files that the command reads, and directories of such files.
     """
     named = [each for value in values for each in (value if isinstance(value, tuple) else (value,))]
+    outputs = [each.path for each in named if isinstance(each, Output) and each.path is not None]
+    if not outputs:  # A watch must begin even if its directory does not answer.
+        return
     kept = {_identity(each) for each in named if isinstance(each, str | Path) and os.path.isfile(each)}
-    store = real_path(default_root()) if any(isinstance(each, Output) for each in named) else Path()
-    for path in (each.path for each in named if isinstance(each, Output) and each.path is not None):
+    store = real_path(default_root())
+    for path in outputs:
         earlier = not path.exists() or path.suffix in (".json", ".html")  # the file is new, or a result of strakes
         places = [store / "runs", store / "knobs", store / "drills", *(() if earlier else map(real_path, read))]
         inside = any(real_path(path).is_relative_to(place) for place in places)

@@ -87,11 +87,11 @@ def _runnable(text: str) -> tuple[str, ...]:
 
 
 def _address(metrics: str) -> tuple[str, int]:
-    given, _, port = metrics.rpartition(":")
-    remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
-    if not re.fullmatch(r"\d{1,5}", port) or int(port) > 65535:
-        raise BadInputError(f"{port!r} is not a port number (0 to 65535)", remedy=remedy)
-    return given.strip("[]") or "127.0.0.1", int(port)
+    found = re.fullmatch(r"(?:(\[[^][]+\]|[^][]*):)?(\d{1,5})", metrics)
+    if found is None or int(found[2]) > 65535:
+        remedy = "Write, for example, --metrics 9817, --metrics 0.0.0.0:9817 or --metrics [::1]:9817."
+        raise BadInputError(f"{metrics!r} is no address and port number (0 to 65535)", remedy=remedy)
+    return (found[1] or "").strip("[]") or "127.0.0.1", int(found[2])
 
 
 @click.group("watch", cls=DefaultGroup)
@@ -129,12 +129,13 @@ def run_command(
     import signal
     import threading
 
+    from strakes.runs.watchdog import UNLIMITED
     from strakes.watch.alerts import AlertSender
     from strakes.watch.live import LiveWatch, run_live
     from strakes.watch.metrics import Metrics, serve
     from strakes.watch.ring import Ring
     from strakes.watch.sources import sources_of
-    from strakes.watch.values import line
+    from strakes.watch.values import WatchEvent, line
     from strakes.watch.watch import Watch
 
     if levels and no_probe:
@@ -161,6 +162,15 @@ def run_command(
         # Resolve the path without system calls, which would block on a dead mount.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             remark(f"the store is inside {directory}: when this directory hangs, nothing can be stored")
+
+    def show(event: WatchEvent) -> None:
+        try:
+            say(line(event))
+        except BrokenPipeError:
+            raise
+        except OSError:  # A full disk or a closed terminal must not end the watch.
+            pass
+
     alerts = AlertSender(alarm_command or ())
     live = LiveWatch(
         [target.path for target in targets],
@@ -171,12 +181,13 @@ def run_command(
         levels=levels,
         probe=not no_probe,
         metrics=shown,
-        say=lambda event: say(line(event)),
+        say=show,
     )
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {store}")
+    UNLIMITED[0] = 1
     try:
         run_live(live, stopping.is_set)
     finally:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import (
+    BadInputError,
+    EnvironmentLacksError,
+    MeasurementError,
+    StrakesError,
+    did_you_mean,
+)
 from strakes.base.files import closing
-from strakes.base.processes import lock_holder
+from strakes.base.processes import lock_holder, python_module
 from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
 from strakes.lab.kind import CLIENT, Lab, load
@@ -118,9 +124,28 @@ def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...
     return tuple(filter(None, labs))
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all labs, including unusable ones."""
-    return tuple(place.name for place in all_directories())
+def labs_to_remove(name: str | None, *, every: bool) -> tuple[str, ...]:
+    """Return the lab ``name``, ``every`` lab, or the only lab. Raises BadInputError if that is no choice."""
+    known = tuple(place.name for place in all_directories())
+    if name is not None and name not in known:
+        remedy = did_you_mean(name, known, "List the labs: strakes lab status")
+        raise BadInputError(f"no lab is named {name}", remedy=remedy)
+    if name is None and len(known) > 1 and not every:
+        remedy = "Give the NAME of one of them, or --all."
+        raise BadInputError("there are several labs, and no NAME was given", why=", ".join(known), remedy=remedy)
+    return known if name is None else (name,)
+
+
+def node_command(name: str, node: str, words: Sequence[str]) -> list[str]:
+    """Return the local command that runs ``words`` on a node. Raises BadInputError if the lab has no such node."""
+    lab = status(name)
+    commands = lab.facts.get("commands", {}) if lab and lab.condition in ("up", "degraded") else {}
+    if node not in commands:
+        why = f"its nodes are: {', '.join(commands)}" if commands else "this lab is down, or its kind has no nodes"
+        remedy = "List the labs with strakes lab status. Labs of the kinds ha, hosts and slurm have nodes."
+        raise BadInputError(f"the lab {name} has no node {node}", why=why, remedy=remedy)
+    own = python_module("strakes") if words[0] == "strakes" else words[:1]
+    return [*commands[node], *own, *words[1:]]
 
 
 def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:

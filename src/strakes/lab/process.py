@@ -41,7 +41,7 @@ def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> Completed:
     unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
     mark = [f"{MARK}={lab_id}"] if lab_id else []
     try:
-        return command.run(["env", *unset, *mark, *argv], limit_s)
+        return command.run_unmarked(["env", *unset, *mark, *argv], limit_s)  # Daemons that it starts must stay.
     except command.CommandTimeout:
         return Completed(tuple(argv), -signal.SIGKILL, "", "it did not end in time")
 

@@ -7,6 +7,7 @@ not react, the watchdog restores changed settings of the file system and ends th
 
 from __future__ import annotations
 
+import mmap
 import os
 import shlex
 import signal
@@ -39,6 +40,8 @@ _UNWIND_S = 2.0
 TOLD_TO_END = signal.SIGUSR2
 # Seconds until a query for unreachable servers counts as blocked. Then a child process tests the directory.
 _SLOW_S = 3.0
+# Memory shared with the parent process. If the first byte is not 0, the parent waits for dead servers without limit.
+UNLIMITED = mmap.mmap(-1, 1)
 
 _parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
 _last_acts: list[Callable[[], str]] = []

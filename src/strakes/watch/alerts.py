@@ -41,6 +41,7 @@ class AlertSender:
     def __init__(self, words: Sequence[str] = ()) -> None:
         self._words = tuple(words)
         self._pool = ThreadPoolExecutor(1, "strakes-alerts")
+        self._pool.submit(int)  # Start the thread now, because later the machine may refuse it.
         self._waiting: list[Future[None]] = []
         self._delivered = self._failed = 0
         self._reported = False

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from strakes.base.units import counted, format_duration
 from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
+from strakes.runs.messages import LoggedOperation
 from strakes.targets.marker import WATCH_RUN
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics
-from strakes.watch.probing import OPERATIONS, DirectoryProbe
+from strakes.watch.probing import MACHINE_LIMITS, OPERATIONS, DirectoryProbe, describe_limit
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import DAY_S, Ring, RingRow
 from strakes.watch.sources import CounterSource
@@ -159,7 +160,11 @@ class LiveWatch:
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probe in self._probes:
-            operations, found = probe.step(now_s)
+            operations: Sequence[LoggedOperation] = ()
+            try:
+                operations, found = probe.step(now_s)
+            except MACHINE_LIMITS as error:
+                found = probe.fail(error, now_s)
             events += found
             for operation in operations:
                 took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
@@ -216,7 +221,10 @@ class LiveWatch:
         return events
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
-        reading = source.read(now_s)
+        try:
+            reading = source.read(now_s)
+        except MACHINE_LIMITS as error:
+            reading = CounterReading(source.name, now_s, missing=(describe_limit(error),))
         said = "; ".join(reading.missing)[:_MOST_SAID]
         events = []
         if not said and source.name not in self._judged:

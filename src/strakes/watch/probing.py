@@ -39,6 +39,13 @@ _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
 # Errors of the file system, not of the probe: any user who creates a file would get them.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _ANY = ""
+# Errors at a limit of processes, threads, open files or memory.
+MACHINE_LIMITS = (OSError, RuntimeError, MemoryError)
+
+
+def describe_limit(error: Exception) -> str:
+    """Return an error at a limit of this machine as text, without the path or number that differs each time."""
+    return f"this machine refuses a process, a thread, a file or memory ({getattr(error, 'strerror', None) or error})"
 
 
 class MountCheck:
@@ -192,6 +199,11 @@ class DirectoryProbe:
         with suppress(StrakesError, OSError):
             stack.close()
 
+    def fail(self, error: Exception, now_s: float) -> list[WatchEvent]:
+        """End the probe because of a limit of this machine. Return an event. The probe starts again later."""
+        self.stop()
+        return self._failed(describe_limit(error), now_s)
+
     def close(self, now_s: float) -> list[WatchEvent]:
         """End the probe and remove its workspace. Return an event if the removal fails."""
         self.stop()
@@ -202,8 +214,8 @@ class DirectoryProbe:
                 self._test.run()
                 self._make_workspace().remove()
             return []
-        except (StrakesError, calls.RefusedError) as error:
-            why = error.strerror if isinstance(error, calls.RefusedError) else error.why or error.what
+        except (StrakesError, *MACHINE_LIMITS) as error:
+            why = error.why or error.what if isinstance(error, StrakesError) else getattr(error, "strerror", error)
             clean = f"strakes clean {shlex.quote(str(self.directory))}"
             text = f"{self._workspace.path} could not be removed ({why}): run {clean}"
             return [self._event(now_s, text, now_s)]
@@ -242,7 +254,7 @@ class DirectoryProbe:
         if 0 < self._again_s - now_s <= 2 * _AGAIN_S:
             return []
         stack = ExitStack()
-        self._refused = False
+        self._stack, self._refused = stack, False
         try:
             if why_not := self._mount.why_not():
                 self._test.forget()
@@ -270,7 +282,9 @@ class DirectoryProbe:
 
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
         # The check for a new mount is cheap, so repeat it often.
-        self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
+        self._again_s = now_s + _AGAIN_S
+        with suppress(*MACHINE_LIMITS):
+            self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
         if self._test.hangs:
             self._again_s = now_s
         self.missed += 1

@@ -141,9 +141,9 @@ class Ring:
 
     def thin(self, now_s: float) -> None:
         """Remove the oldest daily file if it is over 400 days old. Remove only one, because the clock may be wrong."""
-        oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
-        if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
-            with suppress(OSError):
+        with suppress(OSError):
+            oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
+            if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
                 remove_kept(oldest)
 
     def _read(self, path: Path, parse: Callable[[bytes], T], most_bytes: int = 1 << 40) -> Iterator[T]:
@@ -170,8 +170,8 @@ class Ring:
                 if os.fstat(file.fileno()).st_size > _MOST_FILE_BYTES:
                     raise EnvironmentLacksError("", why=f"{name} is larger than {format_bytes(_MOST_FILE_BYTES)}")
                 file.append(line)
-        except StrakesError as error:
-            self.failing, self.why = True, error.why
+        except (StrakesError, OSError) as error:
+            self.failing, self.why = True, error.why if isinstance(error, StrakesError) else error.strerror or ""
             return False
         self.failing = False
         return True

@@ -57,7 +57,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
 }
 # Severity in a rule -> class that marks the text of a finding. Without one (""), the rule sets the severity.
 _GRADES: Mapping[str, type[str]] = {"error": Certain, "warning": Doubtful, "": str}
-_DEDUCED = re.compile(r"id|agent|name|standard|provider|.* .*")  # Computed properties, which are not settings.
+_DEDUCED = re.compile(r"id|agent|name|standard|provider|[^ ]* .*")  # Computed properties, which are not settings.
 _NO_FACTS = ("about", "severity")
 _TOKEN_TIMEOUT = re.compile(r"(\btoken\w*[=:] ?[\d.]+(?![\w.]))")  # Corosync's time-out "token" is no secret.
 

@@ -75,7 +75,7 @@ def expanded(script: str) -> str:
     lines = _COMMAND_END.sub(lambda found: found[1] or "\n", "\n".join(joined_lines(script)))
     own = re.findall(r"\bfor (\w+) in\b", lines)
     several = re.compile(r"""(?m)^[ \t]*(?:export\s.*|\w+=[^"'\n]*)$""")
-    apart = several.sub(lambda found: re.sub(r"[ \t]+(?=\w+=)", "\n", found[0]), script)
+    apart = several.sub(lambda found: re.sub(r"(?<![ \t])[ \t]++(?=\w++=)", "\n", found[0]), script)
     known = {name: quoted or plain for name, quoted, plain in _ASSIGNMENT.findall(apart) if name not in own}
     loops = [("", [""], list[str]())]  # (variable, words, lines) of each open loop.
     for line in _UNKNOWN_ARRAY.sub(r"$\1[1] $\1[2]", _with_values(lines, known)).splitlines():

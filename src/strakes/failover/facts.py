@@ -39,7 +39,7 @@ def seconds(text: str) -> float:
     """Parse a time such as 10s, 500ms or PT1M30S as Pacemaker does. Return seconds; 0 for an invalid text."""
     if re.fullmatch(r"P(?:\d{1,18}[WDHS])*(?:T(?:\d{1,18}[HMS])*)?", text.strip()):
         return sum(int(number) * _ISO_S[unit] for number, unit in re.findall(r"(\d+)(\D)", text))
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([a-z]*)\s*", text)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*+([a-z]*)", text.strip())
     return min(float(match[1]), _MOST_S) * _FACTORS.get(match[2], 0.0) if match else 0.0
 
 

@@ -379,7 +379,7 @@ def _operations(line: _Line) -> Iterator[tuple[str, dict[str, str]]]:
     for child in (old, *line.children):
         name, _, rest = child.text.partition(" ")
         if name:
-            body = re.sub(r"\([^)]*\)", "", rest) if not name.endswith(":") else ""
+            body = re.sub(r"\([^()]*\)", "", rest) if not name.endswith(":") else ""
             pairs = read_words(split_words(body), ()).settings | _pairs(_Line("", child.children))
             yield name.rstrip(":"), pairs
 

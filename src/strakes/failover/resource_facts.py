@@ -16,7 +16,7 @@ from strakes.failover.rules_possessions import enabled_units, units_of, volume_n
 from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 from strakes.failover.source_kind import CRM
 
-_UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
+_UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d++|hd[a-z]|dm-)\d*(p\d+)?")
 _CARD_FILE = re.compile(
     r"etc/(sysconfig/network(-scripts)?/ifcfg-.*|NetworkManager/system-connections/.*|netplan/.*|network/interfaces.*|"
     r"systemd/network/.*)"
@@ -259,7 +259,7 @@ def _strangers(setup: Setup, one: Primitive) -> Iterator[str]:
     known, text = {*setup.pacemaker.nodes, *setup.pacemaker.remote_nodes}, one.values.get("node_list", "")
     if one.agent == "galera" and (address := one.values.get("wsrep_cluster_address", "")):
         # galera: each host in wsrep_cluster_address must be a node, or be in cluster_host_map.
-        pairs = re.findall(r"([^;:\s]+):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
+        pairs = re.findall(r"(?<![^;:\s])([^;:\s]++):\s*([^;\s]+)", one.values.get("cluster_host_map", ""))
         known, text = {name for _, name in pairs} or known, re.sub(r"\?.*|^gcomm://", "", address)
         yield from [f"{address} has no gcomm://"] if not address.startswith("gcomm://") else ()
     names = [name for name in re.split(r"[\s,;]+", text) if name and not re.search("[$<]", name)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from strakes.failover import rules_fencing_devices as power
 from strakes.failover.cluster import is_address
 from strakes.failover.facts import Doubtful, graded, shared
+from strakes.failover.limits import matches
 from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.setup import Setup
 
@@ -96,7 +97,7 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
     for level in cib.levels if setup.node_names else ():
         target, pattern, attribute = (level.get(key, "") for key in ("target", "target-pattern", "target-attribute"))
         with_value = [own.get(attribute) == level.get("target-value", "") for own in cib.node_attributes.values()]
-        matched = any(re.search(pattern, node) for node in names) if pattern else bool(attribute) and any(with_value)
+        matched = any(matches(pattern, node) for node in names) if pattern else bool(attribute) and any(with_value)
         if target not in names and not matched:
             yield Doubtful(f"cib: level {level.get('id')} is for {target or pattern or attribute}, which no node has")
         if not re.fullmatch(r"[1-9]", level.get("index", "")) or not level.get("devices", "").strip(", "):

@@ -15,7 +15,7 @@ from strakes.failover.setup import Setup, files_of_nodes
 def _rejects_all(text: str) -> bool:
     for rows in re.findall(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         before, rejects, _ = re.sub(r"\"r([|/])\.\*\1\"", "\0", rows).partition("\0")
-        if rejects and all("drbd" in pattern for _, pattern in re.findall(r"\"a(.)(.*?)\1\"", before)):
+        if rejects and all("drbd" in pattern for pattern in re.findall(r"\"a([^\"]*)\"", before)):
             return True
     return False
 
@@ -28,7 +28,7 @@ def volume_groups(setup: Setup) -> Iterator[Thing]:
         if one.agent in ("LVM", "LVM-activate"):
             group = one.values.get("vgname") or one.values.get("volgrpname", "")
             modes[group] = one.values.get("vg_access_mode") or "unknown"
-    lists = re.findall(r"(?<!\w)((?:auto_activation_|read_only_)?volume_list)\s*=\s*\[([^\]]*)\]", text)
+    lists = re.findall(r"(?<!\w)((?:auto_activation_|read_only_)?volume_list)\s*=\s*\[([^\[\]]*)\]", text)
     plain = dict(re.findall(r"(?<!\w)(system_id_source|use_lvmlockd|use_lvmetad|locking_type)\s*=\s*\"?(\w+)", text))
     for group in sorted(modes.keys() - {""}) if text else ():
         inside = {name: f'"{group}"' in rows.replace("/", '"') for name, rows in lists}
@@ -104,11 +104,11 @@ class Given:
 def _ini(text: str) -> Iterator[_Row]:
     section = ""
     for plain in map(str.strip, text.splitlines()):
-        if head := re.fullmatch(r"\[\s*([\w.-]+)[^\]]*\]", plain):
+        if head := re.fullmatch(r"\[\s*([\w.-]++)[^\]]*\]", plain):
             section = head[1]
         elif "=" in plain and plain[0] not in "#;":
             name, _, value = plain.partition("=")
-            yield section, name.removeprefix("export ").strip(), re.sub(r"\s+#.*", "", value).strip().strip("\"'")
+            yield section, name.removeprefix("export ").strip(), re.sub(r"(?<!\s)\s++#.*", "", value).strip().strip("\"'")
 
 
 def _braces(text: str) -> Iterator[_Row]:
@@ -125,7 +125,9 @@ def _braces(text: str) -> Iterator[_Row]:
 
 
 def _kernel_line(text: str) -> Iterator[_Row]:
-    for name, value in re.findall(r"(?m)^[ \t]*(?:export )?(\w+)=[\"']?(.*?)[\"']?\s*$", text):
+    for name, rest in re.findall(r"(?m)^[ \t]*(?:export )?(\w+)=[\"']?(.*)$", text):
+        value = rest.rstrip()
+        value = value[:-1] if value.endswith(("'", '"')) else value
         yield "menu", name, value
         for word in value.split() if name.startswith(("GRUB_CMDLINE_LINUX", "DEFAULT_APPEND")) else ():
             key, _, given = word.partition("=")
@@ -146,7 +148,7 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
                 cluster = table == "unit" and _CLUSTER_UNIT.match(name)
                 yield Given(name, f"{table} {section}{' of the cluster' if cluster else ''}".strip(), key, value)
     for module, words in re.findall(r"(?m)^[ \t]*options\s+(\S+)[ \t]+(.*)$", setup.modules):
-        for key, value in re.findall(r"(\w+)=(\"[^\"]*\"|\S*)", words):
+        for key, value in re.findall(r"\b(\w++)=(\"[^\"]*\"|\S*)", words):
             yield Given("modprobe.d", f"module {module}", key, value.strip('"'))
     for module, command in re.findall(r"(?m)^[ \t]*install\s+(\S+)[ \t]+(.*)$", setup.modules):
         yield Given("modprobe.d", "module", f"install {module}", command)
@@ -170,5 +172,5 @@ def _commands(setup: Setup) -> Iterator[Given]:
         elif words[:2] in (("lctl", "set_param"), ("lctl", "conf_param")):
             yield from (Given(where, "lctl", name, value) for _, (name, _, value) in pairs)
         elif words[0] == "sysctl":
-            for name, value in re.findall(r"([\w./]+\.[\w./]+) ?= ?(\S+)", " ".join(words)):
-                yield Given(where, "sysctl", name, value)
+            found = re.findall(r"(?<![\w./])([\w./]++) ?= ?(\S+)", " ".join(words))
+            yield from (Given(where, "sysctl", name, value) for name, value in found if "." in name[1:-1])

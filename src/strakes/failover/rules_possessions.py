@@ -16,14 +16,14 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
 _CHANGES = re.compile(
-    r".*\b(standby|unstandby|stop|disable|ban|move|migrate|clear|cleanup|maintenance\S*|fence|-[rBsCU])\b.*"
+    r"\b((standby|unstandby|stop|disable|ban|move|migrate|clear|cleanup|fence|-[rBsCU])\b|maintenance)"
 )
 
 
 def volume_named(device: str) -> tuple[str, str]:
     """Return (volume group, logical volume) for the path of a logical volume, ("", "") for another path."""
     # For example, /dev/mapper/a-b--1 is the volume b-1 of group a.
-    mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
+    mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)++)-((?:[^-/]|--)++)", device)
     plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
     found = mapped or plain
     return (found[1].replace("--", "-"), found[2].replace("--", "-")) if found else ("", "")
@@ -78,7 +78,7 @@ class Possessions:
             "export": self.exports,
             "unit": bool(self.units & {word if "." in word else f"{word}.service" for word in given}),
             "address": bool(self.addresses & named),
-            "cluster": bool(_CHANGES.fullmatch(text)),
+            "cluster": bool(_CHANGES.search(text)),
         }
         tables = read_table("options/commands").items()
         kinds = [kind for kind, patterns in tables if any(re.fullmatch(one, text) for one in patterns)]

@@ -20,7 +20,7 @@ SBD_FILES = {"etc/sysconfig/sbd", "etc/default/sbd"}
 SCRIPTS = (CRM, PCS_COMMANDS)  # A cluster may have several files of each of these kinds.
 # Pattern of the content -> usual path of such a file. After ^, [ \t]* takes linear time, but \s* quadratic time.
 _KINDS = (
-    (re.compile(r"(?s)\A\s*(?:<!--.*?-->\s*)?(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
+    (re.compile(r"(?s)\A\s*+(?:(?><!--.*?-->|<\?xml.*?\?>)\s*+)*+<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
     (re.compile(r"(?m)^[ \t]*(?:resource\s+\S+|common|global)\s*\{"), "etc/drbd.d/{name}"),
     (HEADS, PCS_CONFIG),
@@ -66,8 +66,8 @@ def named_nodes(cib: str, texts: Mapping[str, str]) -> tuple[tuple[str, ...], bo
         listed
         or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
         or [re.split("[:=]", word)[0] for value in fenced for word in re.split(r"[\s,;]+", value) if word]
-        or re.findall(r'<fencing-level [^>]*target="([^"]*)"', cib)
-        or re.findall(r'(?:<rsc_location [^>]*node|attribute="#uname"[^>]* value)="([^"]*)"', cib)
+        or re.findall(r'<fencing-level [^<>]*target="([^"]*)"', cib)
+        or re.findall(r'(?:<rsc_location [^<>]*node|<expression (?=[^<>]*attribute="#uname")[^<>]* value)="([^"]*)"', cib)
         or members
     )
     return tuple(dict.fromkeys(named or ("assumed-1", "assumed-2"))), not listed

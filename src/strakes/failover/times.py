@@ -261,7 +261,7 @@ def _of_replication(setup: Setup) -> Iterator[tuple[str, Amount]]:
 def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for name, text in setup.units.items():
         program = name.partition(".service.d/")[0]
-        for key, value in re.findall(r"(?m)^[ \t]*(Timeout(?:Stop)?Sec)\s*=\s*(\S.*?)\s*$", text):
+        for key, value in re.findall(r"(?m)^[ \t]*(Timeout(?:Stop)?Sec)\s*=\s*(\S+(?:[ \t]+\S+)*)", text):
             # Ignore zero: depending on systemd's release, it means no wait or no limit.
             if wait_s := _systemd(value):
                 for one in setup.services:

@@ -38,7 +38,8 @@ _NOBODY = 65534  # User id of nobody (proc_sys_kernel(5)).
 _AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
 # Messages about missing permissions, missing programs or a crash. They do not concern the checked files.
 _NOT_HERE = re.compile(
-    r"unshare failed|setpriv:|Operation not permitted|Permission denied|\bsh: .*: not found|assertion|Module not loaded"
+    r"unshare failed|setpriv:|Operation not permitted|Permission denied|assertion|Module not loaded"
+    r"|(?m:^(?=.*\bsh: ).*: not found)"
 )
 # Output lines of drbdadm that do not concern the checked files.
 _NOISE = re.compile(r"\bmodinfo: |DRBD module version|usage-count|Warnings found during check|^\s*$")
@@ -90,7 +91,7 @@ def _verdict(program: str, done: Completed) -> ValidatorVerdict:
         return ValidatorVerdict(program, "unable", said.strip() or f"exit status {done.status} without a message")
     text = without_secrets(said.strip()) if done.status else ""
     # A statement unlike all known statements may belong to another release, so do not report a mistake.
-    unknown = re.search(r"Parse error: (?!.*(?:IPADDR|ipv4)).*\s+but got '([a-z-]+)'", said)
+    unknown = re.search(r"(?m)^(?!.*(?:IPADDR|ipv4))(?=.*Parse error: ).*\s+but got '([a-z-]+)'", said)
     sections = ("drbd", *(f"{version} {one}" for version in ("drbd", "8.4", "9") for one in DRBD_SECTIONS))
     if unknown and not meant(unknown[1], options_of(*sections)):
         return ValidatorVerdict(program, "unable", f"this release does not know {unknown[1]}:\n{text}")
@@ -181,7 +182,7 @@ def _resolved(text: str) -> str:
     def address(match: re.Match[str]) -> str:
         return match[0] if is_address(match[3]) else f"{match[1]}198.18.{match[2]}.{next(numbers)}"
 
-    return re.sub(r"(?m)^(\s*ring(\d)_addr:\s*)(\S+)", address, text)
+    return re.sub(r"(?m)^([ \t]*ring(\d)_addr:\s*)(\S+)", address, text)
 
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:

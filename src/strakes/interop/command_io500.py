@@ -47,13 +47,14 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
     section = ""
     for number, line in enumerate(content.splitlines(), start=1):
         plain = re.sub(r"(^|\s)[#;].*", "", line).strip()
-        if heading := re.fullmatch(r"\[\s*(.*?)\s*\]", plain):
-            section = heading[1].lower()
+        if plain.startswith("[") and plain.endswith("]"):
+            heading = plain[1:-1].strip()
+            section = heading.lower()
             if _EXTENDED.match(section):
-                configuration.note(f"[{heading[1]}] belongs to the extended mode, which strakes does not run")
+                configuration.note(f"[{heading}] belongs to the extended mode, which strakes does not run")
             elif section not in keys_of("io500"):
                 known = keys_of("io500")
-                raise unknown_name(f"section [{heading[1]}]", section, known, configuration.at(number))
+                raise unknown_name(f"section [{heading}]", section, known, configuration.at(number))
             continue
         key, equals, value = (part.strip() for part in plain.partition("="))
         if plain and not (equals and section and key):

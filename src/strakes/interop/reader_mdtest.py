@@ -12,7 +12,7 @@ from strakes.model.portrait import Setting
 _TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
 _COUNT = r"\(of (\d+) iterations\)"
 _TIMES = re.compile(r"[ \t]*SUMMARY time\b")
-_ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dni].*)")
+_ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)(?:\s*:)?\s++([-+.\dni].*)")
 _DAMAGED = re.compile(r"(?:\d\.\d+\s+\d+){2}\.\d")  # The numbers in a row with an unreadable name.
 _VALUES = re.compile(r"[-+.,\dainf]+(?:\s+[-+.,\dainf]+)*\s*")
 _OLD_TREE = re.compile(r"[ \t]*tree (creation|removal) rate\s*:\s*(\S+)")

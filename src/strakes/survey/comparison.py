@@ -11,7 +11,7 @@ from strakes.base.errors import BadInputError
 from strakes.model.portrait import Setting
 from strakes.stats.ratios import Verdict
 
-_WORDS = re.compile(r"(inconclusive)|(slower|faster)\s*(?::\s*(\d*\.?\d+)\s*(%?))?")
+_WORDS = re.compile(r"(inconclusive)|(slower|faster)\s*(?::\s*(\d+(?:\.\d+)?|\.\d+)\s*(%?))?")
 _REMEDY = "Write, for example, slower:5% or slower:5%,inconclusive. The words are slower, faster and inconclusive."
 
 

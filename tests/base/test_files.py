@@ -193,5 +193,5 @@ def test_a_link_to_a_directory_is_not_a_file_below_it(tmp_path: Path, target: st
 
 def test_a_store_in_the_home_of_an_unknown_user_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRAKES_STORE", "~no-such-user/x")
-    with pytest.raises(EnvironmentLacksError, match="the store is unknown"):
+    with pytest.raises(EnvironmentLacksError, match="home directory is unknown"):
         default_root()

@@ -62,7 +62,7 @@ def test_closed_standard_files_act_like_dev_null(closed: str, tmp_path: Path) ->
     assert subprocess.run(words, timeout=60).returncode == 0
 
 
-def test_a_name_that_is_too_long_or_not_accessible_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     for line in ("failover check $X", "advise --app $X"):
         done = shell(f'"$@" {line}', tmp_path, X="x" * 5000)
         assert done.returncode == 2 and "too long" in done.stderr, done.stderr
@@ -73,6 +73,9 @@ def test_a_name_that_is_too_long_or_not_accessible_is_refused(tmp_path: Path) ->
     for line in ("import $X", "examples metadata.toml -o $X"):
         done = shell(f'{bare}"$@" {line}', tmp_path, X=f"{tmp_path}/closed/x")
         assert done.returncode == 2 and "no access to this path" in done.stderr, done.stderr
+    (tmp_path / "loop").symlink_to("loop")
+    done = shell('"$@" runs', tmp_path, STRAKES_STORE=f"{tmp_path}/loop")
+    assert done.returncode == 3 and "cannot be used" in done.stderr, done.stderr
 
 
 def test_nan_is_outside_every_range() -> None:

@@ -101,6 +101,5 @@ class TargetConformance:
             (workspace.path / "file").write_bytes(b"data")
         # The run has ended, but its process, which is this one, is alive.
         assert clean(place).skipped_live[0].path == str(workspace.path)
-        report = clean(place, force=True)
-        assert report.removed == (str(workspace.path),)
+        assert clean(place, force=True).removed == (str(workspace.path),)
         assert not workspace.path.exists()

@@ -46,13 +46,17 @@ def default_root() -> Path:
     chosen, data_home = os.environ.get("STRAKES_STORE"), os.environ.get("XDG_DATA_HOME", "")
     if not chosen and os.path.isabs(data_home):  # The XDG specification ignores relative paths.
         return Path(data_home) / "strakes"
+    return in_home(chosen or "~/.local/share/strakes", "Set STRAKES_STORE to a directory.").absolute()
+
+
+def in_home(path: str, remedy: str) -> Path:
+    """Return a path in which ~ is replaced. Raises EnvironmentLacksError if the home directory is unknown."""
     try:
-        if chosen:
-            return Path(chosen).expanduser().absolute()
-        return Path.home() / ".local" / "share" / "strakes"
+        return Path(path).expanduser()
     except RuntimeError as error:
-        remedy = "Set STRAKES_STORE to a directory."
-        raise EnvironmentLacksError("the directory of the store is unknown", why=str(error), remedy=remedy) from error
+        raise EnvironmentLacksError(
+            "the home directory is unknown", where=path, why=str(error), remedy=remedy
+        ) from error
 
 
 @contextmanager

@@ -80,8 +80,7 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
         split = [f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []
         failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
         wait = "until a person acts" if scene.ends_the_service else scene.wait.text
-        fenced = ", ".join(scene.fenced)
-        rows.append((failure, scene.ending, wait, served, fenced, "; ".join([*split, *scene.said])))
+        rows.append((failure, scene.ending, wait, served, ", ".join(scene.fenced), "; ".join([*split, *scene.said])))
     say(title)
     print_table(("failure", "service", "clients wait", "served by", "powered off", "remarks"), rows)
 

@@ -140,8 +140,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
         until = "until strakes knobs restore" if state.held else f"by {state.owner} ({state.life()})"
         say(f"{state.id}: {when:%Y-%m-%d %H:%M:%S}, {until}: {' '.join(state.command)}")
         for entry in state.entries:
-            values = entry.before, entry.effective if entry.known else entry.wanted
-            change = " -> ".join(map(shown, values))
+            change = " -> ".join(map(shown, (entry.before, entry.effective if entry.known else entry.wanted)))
             outcome = f", {entry.outcome}" if entry.outcome else ""
             say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
     for record in without:

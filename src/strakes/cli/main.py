@@ -139,6 +139,8 @@ _LEAST_ADDRESS_SPACE_BYTES = 512 << 20
 _LEAST_OPEN_FILES = 512
 # Smallest accepted limits on file size and stack. Buffer files have up to 68 MiB. Engines crash with 800 KiB of stack.
 _LEAST_FILE_BYTES, _LEAST_STACK_BYTES = 128 << 20, 2 << 20
+# Errors of system calls that a bug in strakes causes. All others come from the system.
+_OWN_FAULTS = (0, errno.EBADF, errno.EFAULT, errno.ECHILD, errno.EPIPE)
 _LIMITS = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG)
 _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
 
@@ -263,8 +265,7 @@ def _invoke(arguments: list[str]) -> int:
     return status
 
 
-def _require_limits() -> None:
-    # With too little memory, OpenBLAS would hang. With too few descriptors, a run could not remove its files.
+def _require_limits() -> None:  # With too little memory, OpenBLAS would hang.
     for kind, what, unit, least, letter in (
         (resource.RLIMIT_AS, "the limit on address space is too low", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
         (resource.RLIMIT_NOFILE, "the limit on open files is too low", 1, _LEAST_OPEN_FILES, "n"),
@@ -373,20 +374,22 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
+    number, why = error.errno or 0, error.strerror or ""
+    where = f"{error.filename or ''}"[:200] if not isinstance(error.filename, int) else ""
     known = {errno.ENAMETOOLONG: "a file name is too long", errno.EACCES: "no access to this path"}
-    known |= {} if error.filename else {errno.ENOENT: "the current directory was removed"}
-    if what := known.get(error.errno or 0):
-        return BadInputError(what, where=f"{error.filename or ''}"[:200], why=error.strerror or "")
+    known |= {} if where else {errno.ENOENT: "the current directory was removed"}
+    if what := known.get(number):
+        return BadInputError(what, where=where, why=why)
     try:
         sys.stdout.write("\n")  # A failed flush empties the buffer, so write again to test whether stdout fails.
         sys.stdout.flush()
     except OSError:
         _silence(1)
-        return EnvironmentLacksError("standard output cannot be written", why=error.strerror or str(error))
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return EnvironmentLacksError("standard output cannot be written", why=why)
+    what, remedy = "a file or directory cannot be used", "Check its file system, or give another path (STRAKES_STORE)."
+    if number in (errno.ENOSPC, errno.EDQUOT):
         what, remedy = "a file cannot be written", "Free some space, or set TMPDIR to another directory."
-        return EnvironmentLacksError(what, where=f"{error.filename or ''}", why=error.strerror or "", remedy=remedy)
-    return None
+    return None if number in _OWN_FAULTS else EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
 
 
 def _nobody_reads_stdout() -> bool:

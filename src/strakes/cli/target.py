@@ -99,8 +99,7 @@ def layout_text(layout: Layout) -> str:
         elif part.layout.pattern != "mdt":
             sizes[part.mirror] = size
         ends = "then" if part.end == part.begin else f"up to {format_bytes(part.end)}" if part.end else "rest"
-        whole = part.begin == 0 and part.end is None
-        mirrors.setdefault(part.mirror, []).append(text if whole else f"{ends}: {text}")
+        mirrors.setdefault(part.mirror, []).append(text if (part.begin, part.end) == (0, None) else f"{ends}: {text}")
     if len(mirrors) > 1:
         return ", ".join(f"mirror {number} ({'; '.join(parts)})" for number, parts in mirrors.items())
     return "; ".join(*mirrors.values()) if mirrors else _plain_text(layout) or "the file system's default"

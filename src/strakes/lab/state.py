@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import PlantedFileError, closing, open_directory, open_kept, open_own, owner_of, read_whole
+from strakes.base.files import (
+    PlantedFileError,
+    closing,
+    in_home,
+    open_directory,
+    open_kept,
+    open_own,
+    owner_of,
+    read_whole,
+)
 from strakes.base.finite import parse_json
 from strakes.base.processes import lock_holder
 from strakes.base.units import UnixTime
@@ -40,7 +49,7 @@ def labs_root() -> Path:
     if state.startswith("/"):
         root = Path(state, "strakes", "lab")
     else:
-        root = Path("/var/lib/strakes-lab") if os.geteuid() == 0 else Path.home() / ".local/state/strakes/lab"
+        root = in_home("/var/lib/strakes-lab" if os.geteuid() == 0 else "~/.local/state/strakes/lab", ELSEWHERE)
     with suppress(OSError):
         os.close(open_guarded(root))
     return root

@@ -6,9 +6,10 @@ import errno
 import os
 import re
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, fields
+from itertools import chain, islice
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError
@@ -22,6 +23,7 @@ from strakes.targets.workspace import holds_nothing, refuse_place_of_others, ref
 _NOT_OURS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EXDEV)
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + rf"(\d{{8}}-\d{{6}}-.+|{WATCH_RUN}[0-9a-f]{{8}})")
 
+_MOST_OPEN = 64  # Maximum number of open workspaces. Double the number needs double the limit on open files.
 _MOST_NAMES = 100_000  # Maximum number of names of workspaces in memory, about 1,000 bytes each.
 
 
@@ -36,68 +38,67 @@ class CleanReport:
 
 
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
-    """Remove workspaces (strakes-RUN) that killed runs left in a directory.
+    """Remove workspaces (strakes-RUN) that killed runs left in a directory. Raises BadInputError if it does not exist.
 
-    ``dry_run``: only list them. ``force``: remove them even if they seem in use. Raises BadInputError if the directory
-    does not exist.
+    ``dry_run``: only list them. ``force``: remove them even if they seem in use.
     """
     target = detect(directory)
     real = target.path
     refuse_workspace(real)
-    try:
-        parent = open_directory(real)
-    except OSError as error:
-        why = os.strerror(error.errno or 0)
-        what, remedy = "this directory cannot be read", "Run strakes as a user with read access."
-        raise BadInputError(what, where=str(real), why=why, remedy=remedy) from error
+    with ExitStack() as opened:
+        try:
+            parent = opened.enter_context(closing(open_directory(real)))
+            refuse_place_of_others(real, parent, squashed=target.mount.remote)
+            names = _names_like_ours(parent, real)
+        except OSError as error:
+            what, why = "this directory cannot be read", os.strerror(error.errno or 0)
+            remedy = "Check its file system, or run strakes as a user with read access."
+            raise BadInputError(what, where=str(real), why=why, remedy=remedy) from error
+        groups = (names[begin : begin + _MOST_OPEN] for begin in range(0, len(names), _MOST_OPEN))
+        parts = [_clean(parent, real, group, dry_run=dry_run, force=force) for group in groups]
+    lists = (chain.from_iterable(getattr(part, field.name) for part in parts) for field in fields(CleanReport))
+    return CleanReport(*map(tuple, lists))
+
+
+def _clean(parent: int, real: Path, names: Sequence[str], *, dry_run: bool, force: bool) -> CleanReport:
     removed: list[str] = []
     live: list[Left] = []
     left: list[Left] = []
     ignored: list[Left] = []
     ours: list[tuple[int, str, Marker | NoMarker]] = []
-    with closing(parent), ExitStack() as opened:
-        refuse_place_of_others(real, parent, squashed=target.mount.remote)
-        for name in _names_like_ours(parent, real):
+    with ExitStack() as opened:
+        for name in names:
             path = str(real / name)
             try:
-                opened_workspace = enter(parent, name)
+                directory = enter(parent, name)
             except OSError as error:
                 why = f"this directory cannot be entered ({os.strerror(error.errno or 0)})"
                 (ignored if error.errno in _NOT_OURS else left).append(Left(path, why))
                 continue
-            with ExitStack() as entered:
-                entered.callback(os.close, opened_workspace)
-                marker = read_marker(opened_workspace, name)
-                if isinstance(marker, NoMarker) and not _was_never_finished(opened_workspace, name, marker):
-                    ignored.append(Left(path, marker.why))
-                else:
-                    ours.append((opened_workspace, name, marker))
-                    opened.enter_context(entered.pop_all())
+            opened.callback(os.close, directory)
+            marker = read_marker(directory, name)
+            if isinstance(marker, NoMarker) and not _was_never_finished(directory, name, marker):
+                ignored.append(Left(path, marker.why))
+            else:
+                ours.append((directory, name, marker))
         live_ones = [False] * len(ours) if force else are_live(ours)
-        for (opened_workspace, name, marker), lives in zip(ours, live_ones, strict=True):
+        for (directory, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)
             if lives:
                 user = marker.process if isinstance(marker, Marker) else "a process that is creating it"
                 live.append(Left(path, f"{user} is using it"))
-                continue
-            remains = () if dry_run else remove_workspace(parent, name, opened_workspace, path)
-            left += remains
-            removed += [] if remains else [path]
+            elif remains := () if dry_run else remove_workspace(parent, name, directory, path):
+                left += remains
+            else:
+                removed.append(path)
     return CleanReport(tuple(removed), tuple(live), tuple(left), tuple(ignored))
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
     """Return a text (run, process, user, host) for each measurement in a directory, except for the run ``run``."""
-    try:
-        opened = open_directory(directory)
-    except OSError:
-        return ()
     others = []
-    names: list[str] = []
-    with closing(opened):
-        with suppress(MeasurementError):
-            names = _names_like_ours(opened, directory)
-        for name in names:
+    with suppress(OSError, MeasurementError), closing(open_directory(directory)) as opened:
+        for name in _names_like_ours(opened, directory):
             with suppress(OSError):
                 with closing(enter(opened, name)) as inside:
                     marker = read_marker(inside, name)
@@ -109,10 +110,8 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
-    if not marker.unfinished or not _OWN_NAME.fullmatch(name):
-        return False
-    old = time.time() - os.fstat(directory).st_mtime > STALE_S
-    return old and holds_nothing(directory)
+    begun = marker.unfinished and _OWN_NAME.fullmatch(name)
+    return bool(begun) and time.time() - os.fstat(directory).st_mtime > STALE_S and holds_nothing(directory)
 
 
 def _names_like_ours(directory: int, path: Path) -> list[str]:

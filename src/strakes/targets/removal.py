@@ -167,6 +167,8 @@ class _Emptying:
                     self._ascend()
                 else:
                     break
+        except OSError as error:
+            self._left.append(Left(self._path(), _why(error)))
         except _TooMuchLeftError:
             self._left.append(Left(self._levels[0].name, "too many entries cannot be removed, so strakes gave up"))
         finally:
@@ -274,19 +276,19 @@ def _why(error: OSError) -> str:
 
 def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
     """Remove an open workspace, its marker file last. Return the entries that remain."""
-    if objects := tuple(_remove_noted_objects(directory, name)):
-        return objects
-    for pause_s in (*_PAUSES_S, None):
-        left = empty_directory(directory, path, spare=MARKER_NAME)
-        if not left:
-            break
-        if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
-            return left
-        # Wait for the engine of a killed run, which stops making files within a second.
-        time.sleep(pause_s)
-    if kept := _kept(directory, MARKER_NAME.__ne__):
-        return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)
     try:
+        if objects := tuple(_remove_noted_objects(directory, name)):
+            return objects
+        for pause_s in (*_PAUSES_S, None):
+            left = empty_directory(directory, path, spare=MARKER_NAME)
+            if not left:
+                break
+            if pause_s is None or any(entry.why != _NOT_EMPTY for entry in left):
+                return left
+            # Wait for the engine of a killed run, which stops making files within a second.
+            time.sleep(pause_s)
+        if kept := _kept(directory, MARKER_NAME.__ne__):
+            return tuple(Left(f"{path}/{name}", _KEPT) for name in kept)
         if _name_now(parent, name, directory) is None:
             return remove_empty(parent, name, directory, path)
         marker = b""
@@ -296,7 +298,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
                 marker = file.read(_MOST_MARKER_BYTES)
             os.unlink(MARKER_NAME, dir_fd=directory)
     except OSError as error:
-        return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
+        return (Left(path, os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
     if left and marker:
         with suppress(OSError):

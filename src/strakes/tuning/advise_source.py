@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
+from strakes.base.files import in_home
 from strakes.runs.published import PublishedRun
 from strakes.runs.run import Run
 from strakes.runs.store import Store
@@ -30,7 +31,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool]) -> Ru
     if wanted is not None:
         return PublishedRun(Path(wanted)) if os.sep in wanted or "." in wanted else store.open(wanted)
     if chosen := os.environ.get(VARIABLE):
-        return PublishedRun(Path(chosen).expanduser())
+        return PublishedRun(in_home(chosen, f"Set {VARIABLE} to the whole path."))
     kinds, ended = ("survey", "study"), ("complete", "partial")
     measured = [run for run in store.runs() if run.kind in kinds and run.status in ended]
     if measured:

@@ -26,7 +26,7 @@ _MOST_MESSAGE_BYTES = 64 << 20
 # Maximum values of a message, and memory of all results of one plan: 2 million operations of a probe.
 _MOST_VALUES, _MOST_PLAN_BYTES = 2_000_000, 768 << 20
 _VALUE_BYTES = 50  # Memory of a value, in addition to its text (measured).
-# Maximum number of unread messages. While there are more, the engine waits.
+# Maximum number of unread messages. While there are more, the engine waits. Twice the number takes twice the memory.
 _MOST_UNREAD = 2
 _MOST_WORDS_BYTES = 64 << 10
 _JOIN_S = 2.0
@@ -161,7 +161,6 @@ class EngineProcess:
         self._process.stdin.close()
         for reader in self._readers:
             reader.join(join_s)
-
 
     def _read_messages(self, stream: IO[bytes], log: Log) -> None:
         with stream:

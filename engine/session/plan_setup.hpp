@@ -80,6 +80,8 @@ class PlanSetup {
                     largest = std::max(largest, stage->transfer_bytes);
                 else
                     staged = std::max(staged, sizes[stage->files]);
+            } else if (const auto* probe = std::get_if<ProbePhase>(&phase)) {
+                largest = std::max(largest, probe->file_bytes);
             } else if (const auto* training = std::get_if<TrainingPhase>(&phase)) {
                 largest = std::max(largest, std::max<std::uint64_t>(training->readers, 1) * buffer_bytes_of(*training));
             }

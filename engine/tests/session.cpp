@@ -427,9 +427,12 @@ TEST_CASE("no more than 16 errors are sent, and the sample counts all") {
 TEST_CASE("buffers that do not fit into memory are refused") {
     const TestDirectory directory;
     const std::uint64_t large = std::uint64_t{1} << 44U;
-    const Answers answers =
-        run_plan(directory.path(), 2,
-                 {transfer("write", "write", {{"transfer_bytes", large}, {"block_bytes", large}, {"segments", 1}})});
-    CHECK(answers.last("done")["status"] == "refused");
-    CHECK(answers.last("error")["where"]["key"] == "team.ranks");
+    const Json probe = {{"kind", "probe"}, {"name", "p"},       {"operation", "write-fsync"},
+                        {"seconds", 1},    {"rate_per_s", 1.0}, {"file_bytes", large}};
+    const Json write = transfer("write", "write", {{"transfer_bytes", large}, {"block_bytes", large}, {"segments", 1}});
+    for (const Json& phase : {write, probe}) {
+        const Answers answers = run_plan(directory.path(), 2, {phase});
+        CHECK(answers.last("done")["status"] == "refused");
+        CHECK(answers.last("error")["where"]["key"] == "team.ranks");
+    }
 }

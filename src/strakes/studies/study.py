@@ -135,8 +135,11 @@ class Context:
             return "needs more data per rank than fits here"
         return "a larger --budget is needed: with this budget, phases are too short for such requests"
 
-    def why_too_large(self, plan: Plan) -> str:
-        """Return as text why a plan needs too many ranks, bytes, files or too much memory, or "" if it fits."""
+    def why_too_large(self, plan: Plan, *, stated: bool = False) -> str:
+        """Return as text why a plan needs too many ranks, bytes, files or too much memory, or "" if it fits.
+
+        ``stated``: the user wrote the plan. The engine checks the memory of such plans.
+        """
         if self.most_ranks is not None and plan.ranks > self.most_ranks:
             return f"needs {counted(plan.ranks, 'rank')}, but at most {self.most_ranks} are allowed (--ranks)"
         size, files = plan.bytes_on_target(), plan.inodes_on_target()
@@ -144,7 +147,7 @@ class Context:
             return f"needs {format_bytes(size)} and {counted(files, 'file')}, more than strakes may use here"
         on_node = max(self.nodes.values(), default=1) / max(1, sum(self.nodes.values()))
         buffers = int(on_node * max(ranks * _buffer_bytes(phase) for phase, ranks in plan.each()))
-        if buffers > max(_LEAST_BUFFERS_BYTES, int(_BUFFERS_SHARE * self.memory_bytes)):
+        if not stated and buffers > max(_LEAST_BUFFERS_BYTES, int(_BUFFERS_SHARE * self.memory_bytes)):
             return f"needs {format_bytes(buffers)} of memory for buffers on {self.whose}: use fewer --ranks there"
         return ""
 

@@ -191,7 +191,7 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
         for cell in study.cells(context):
             if isinstance(cell, SkippedCell):
                 skipped.append(cell)
-            elif reason := context.why_too_large(cell.plan):
+            elif reason := context.why_too_large(cell.plan, stated=request.kind == "run"):
                 skipped.append(SkippedCell(cell.study, cell.settings, reason))
             elif cell.priority > context.least_priority:
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))

@@ -101,6 +101,7 @@ for plan in plans():
     print("a warning", file=sys.stderr, flush=True)
     say("done", id="another", status="failed", cleaned=True, left=[])
     say("done", id=plan["id"], status="sometimes", cleaned=True, left=[])
+    say("done", id=plan["id"], status="ok", cleaned=True, left=5)
     say("done", id=plan["id"], status="ok", cleaned=True, left=[])
 """
     with LocalEngine(fake_engine(body)) as engine:
@@ -108,16 +109,8 @@ for plan in plans():
         result = engine.run(PLAN, workspace.path, "v1", 5)
     assert (result.ended, result.samples, result.errors) == ("ok", (), ())
     text = "\n".join(log)
-    for kept in (
-        "launcher: a word",
-        "{not json",
-        "later",
-        '"version": 2',
-        "another plan",
-        "sometimes",
-        "a warning",
-        "\ufffd",
-    ):
+    invalid = ("{not json", "later", '"version": 2', "another plan", "sometimes", "left: 5")
+    for kept in ("launcher: a word", *invalid, "a warning", "\ufffd"):
         assert kept in text
 
 
@@ -160,6 +153,20 @@ for plan in plans():
     assert result.ended == "cancelled"
     assert result.errors[0].what == "rank 1 hangs"
     assert len(result.errors) == 2
+
+
+def test_messages_without_end_and_unread_plans_end_the_plan(
+    fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_MOST_KEPT_BYTES": 1 << 20, "_MOST_WAITING_BYTES": 1 << 18, "_SEND_S": 0.5}.items():
+        monkeypatch.setattr(f"strakes.runs.process.{name}", value)
+    for body, why in {
+        "for plan in plans():\n    while True: say('sample', id='v1', x='x' * 9999)": "its messages about a plan take",
+        "time.sleep(60)": "it did not read its input",
+    }.items():
+        with LocalEngine(fake_engine(f"hello()\n{body}")) as engine:
+            result = engine.run(Plan(2, PLAN.phases * 999), workspace.path, "v1", 60)
+        assert result.ended == "died" and why in result.errors[0].why
 
 
 def test_a_second_cancel_does_not_wait(

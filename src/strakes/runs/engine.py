@@ -49,11 +49,18 @@ _STOP_S = 5.0
 _SILENT_STOP_S = 1.0
 # Seconds between checks of the time limits while the engine is silent.
 _TICK_S = 1.0
+_MOST_ERRORS = 16  # Number of errors that an engine sends at most (engine/protocol/report.hpp).
 REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
 
 
 _Ended = Literal["died", "limit", "cancelled", "silent"]
-_STATUSES = ("ok", "failed", "cancelled", "refused")
+
+
+@dataclass(frozen=True)
+class _Done:
+    status: Literal["ok", "failed", "cancelled", "refused"]
+    cleaned: bool
+    left: tuple[str, ...]
 
 
 @dataclass
@@ -63,7 +70,7 @@ class _Conversation:
     errors: list[EngineError] = field(default_factory=list)
     log: list[LoggedOperation] = field(default_factory=list)
     progress: Progress | None = None
-    done: Mapping[str, Any] | None = None
+    done: _Done | None = None
     cancelled_unix_s: float = math.inf
 
     def result(self, ended: PlanEnd, left: Sequence[str], *, cleaned: bool) -> PlanResult:
@@ -171,8 +178,7 @@ class Engine(ABC):
             raise
         if ended is None:
             assert talk.done is not None
-            left = [*map(str, talk.done["left"])]
-            result = talk.result(talk.done["status"], left, cleaned=bool(talk.done["cleaned"]))
+            result = talk.result(talk.done.status, talk.done.left, cleaned=talk.done.cleaned)
             if not keep and not result.cleaned:
                 return self._after_an_end_without_cleaning(process, result, directory, cell_id)
             return result
@@ -192,7 +198,7 @@ class Engine(ABC):
     def so_far(self) -> PlanResult:
         """Return the partial result of a plan that an exception interrupted."""
         done = self._talk.done
-        return self._talk.result("limit" if done is None else done["status"], (), cleaned=False)
+        return self._talk.result("limit" if done is None else done.status, (), cleaned=False)
 
     @property
     def cancelled_unix_s(self) -> float:
@@ -288,14 +294,11 @@ class Engine(ABC):
                 talk.samples.append(sample_from_message(message))
             elif message["type"] == "log":
                 talk.log.extend(log_from_message(message))
-            elif message["type"] == "error":
+            elif message["type"] == "error" and len(talk.errors) < _MOST_ERRORS:
                 error = from_record(EngineError, message)
                 talk.errors.append(replace(error, why=without_secrets(error.why)))
             elif message["type"] == "done":
-                _ = message["cleaned"], message["left"]
-                if message["status"] not in _STATUSES:
-                    raise ValueError(f"status {message['status']!r}")
-                talk.done = message
+                talk.done = from_record(_Done, message)
         except (KeyError, TypeError, ValueError) as error:
             self._hear(f"not a valid message ({error!r}): {message}")
 

@@ -20,13 +20,14 @@ from strakes.runs.mpi_family import GET_MPI, IN_ROOT, family_of_mpiexec, find_mp
 from strakes.runs.process import EngineProcess
 
 # Message about a failed process. MPICH's launcher (Hydra) prints it, or strakes-engine-mpi if a signal ended a rank.
-_NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
+_NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S{1,253})")
 # Maximum seconds until the engine's first message: base and addition per rank. MPI starts many ranks slowly.
 _HELLO_S = 30.0
 _HELLO_PER_RANK_S = 0.3
 # Maximum seconds for an engine to exit after its last message.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
+_MOST_NAMED = 65536  # Maximum number of ranks.
 _SILENCE = "STRAKES_SILENCE_S"
 _PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates names in /proc/PID/stat to 15 characters.
 
@@ -94,7 +95,7 @@ class MpiEngine(Engine):
         host, pid = next(
             (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
         )
-        return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
+        return {"host": host, "rank": hello.ranks.get(f"{host} {pid}", 0)}
 
     def _all_gone(self, hello: Hello | None) -> bool:
         # Wait for the ranks to exit, then kill the others. A killed rank that remains waits for the file system.
@@ -111,7 +112,7 @@ class MpiEngine(Engine):
         return [pid for pid in map(int, here) if _is_rank(pid)]
 
     def _hear(self, line: str) -> None:
-        if (named := _NAMED.search(line)) is not None:
+        if len(self._named) < _MOST_NAMED and (named := _NAMED.search(line)) is not None:
             self._named.append((named["host"], named["pid"]))
 
     def _after_an_end_without_cleaning(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import select
 import signal
 import subprocess
 import threading
@@ -29,6 +30,8 @@ _VALUE_BYTES = 50  # Memory of a value, in addition to its text (measured).
 # Maximum number of unread messages. While there are more, the engine waits. Twice the number takes twice the memory.
 _MOST_UNREAD = 2
 _MOST_WORDS_BYTES = 64 << 10
+# Seconds without progress until an engine counts as one that does not read.
+_SEND_S = 10.0
 _JOIN_S = 2.0
 _TICK_S = 0.1
 
@@ -75,13 +78,18 @@ class EngineProcess:
         return self._process.poll() is None
 
     def send(self, message: Mapping[str, object]) -> bool:
-        """Send a message as a line of JSON. Return False if the engine has closed its input."""
+        """Send a message as a line of JSON. Return False if the engine has closed its input, or does not read it."""
         assert self._process.stdin is not None
         self._plan_bytes = 0
         data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
+        ready = select.poll()
+        ready.register(self._process.stdin, select.POLLOUT)
         try:
             while data:
-                data = data[os.write(self._process.stdin.fileno(), data) :]
+                if not ready.poll(_SEND_S * 1000):
+                    self._last_words.append(f"it did not read its input for {_SEND_S:.0f} s")
+                    return False
+                data = data[os.write(self._process.stdin.fileno(), data[: select.PIPE_BUF]) :]
         except BrokenPipeError:
             return False
         return True

@@ -83,7 +83,8 @@ struct Receiver {
         Receiver& receiver = *static_cast<Receiver*>(self);
         if (receiver.header_bytes += bytes; receiver.header_bytes > kMostHeaders) return 0;
         for (const auto& [name, value] :
-             {std::pair("etag:", &receiver.answer.tag), std::pair("content-range:", &receiver.answer.range)}) {
+             {std::pair("etag:", &receiver.answer.tag), std::pair("content-range:", &receiver.answer.range),
+              std::pair("x-amz-version-id:", &receiver.answer.version)}) {
             const std::size_t length = std::strlen(name);
             if (bytes < length || ::strncasecmp(line, name, length) != 0) continue;
             if (bytes > kMostValue) return 0;

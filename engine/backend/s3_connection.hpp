@@ -77,6 +77,7 @@ struct S3Answer {
     std::string text;       // body of the response, if it is not in the buffer
     std::string tag;        // ETag of the object or part
     std::string range;      // Content-Range: which bytes of the object are in the body
+    std::string version;    // version id of the object, if the bucket keeps old versions
 };
 
 // Time-out of a request without data, such as a list of 1000 keys. Gateways with full indexes take up to 20 s.

@@ -15,6 +15,7 @@ namespace strakes {
 namespace {
 
 constexpr const char* kMarkerName = ".strakes-marker";
+constexpr const char* kKeepsVersions = "the bucket keeps old versions of removed objects";
 constexpr const char* kNotRemoved = "objects could not be removed";
 // Maximum numbers of pages of 1000 keys, in case a server's list does not end: 100 consecutive pages without a key of
 // the plan, pages with 100 million objects, and pages with a million uploads.
@@ -153,9 +154,16 @@ std::optional<Failure> S3Place::look() {
 std::optional<Failure> S3Place::make() {
     S3Connection connection;
     const std::string text = nlohmann::json{{"made_by", "strakes"}, {"host", host_name()}}.dump();
-    if (const S3Answer answer = connection.put(marker(), std::as_bytes(std::span(text))); answer.error != 0)
-        return failure_of("PUT", connection, answer.error, marker(), "the plan's objects cannot be made");
-    return std::nullopt;
+    constexpr const char* kNotMade = "the plan's objects cannot be made";
+    const S3Answer answer = connection.put(marker(), std::as_bytes(std::span(text)));
+    if (answer.error != 0) return failure_of("PUT", connection, answer.error, marker(), kNotMade);
+    if (answer.version.empty()) return std::nullopt;
+    const S3Answer gone =
+        connection.ask({.method = "DELETE", .key = marker(), .query = {{"versionId", answer.version}}});
+    Failure failure = failure_of("PUT", connection, EOPNOTSUPP, marker(), kNotMade,
+                                 std::string(kKeepsVersions) + (gone.error == 0 ? "" : ", also of this one"));
+    failure.remedy = "Use a bucket without versioning.";
+    return failure;
 }
 
 std::optional<Failure> S3Place::join() {
@@ -191,12 +199,14 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
             return failure_of("ListObjectsV2", connection, EBUSY, prefix, kNotRemoved,
                               std::to_string(objects + uploads) + " are still listed after they were removed");
     }
-    if (const S3Answer answer = connection.ask({.method = "DELETE", .key = marker()}); answer.error != 0)
-        return failure_of("DELETE", connection, answer.error, marker(), kNotRemoved);
+    const S3Answer last = connection.ask({.method = "DELETE", .key = marker()});
+    if (last.error != 0) return failure_of("DELETE", connection, last.error, marker(), kNotRemoved);
     const S3Answer gone = connection.ask({.method = "HEAD", .key = marker()});
-    if (gone.error == ENOENT) return std::nullopt;
+    if (gone.error == ENOENT && last.version.empty()) return std::nullopt;
     return failure_of("HEAD", connection, gone.error, marker(), kNotRemoved,
-                      gone.error == 0 ? "its server says that the marker is removed, and keeps it" : "");
+                      !last.version.empty() ? kKeepsVersions
+                      : gone.error == 0     ? "its server says that the marker is removed, and keeps it"
+                                            : "");
 }
 
 }  // namespace strakes

@@ -92,7 +92,7 @@ def listening() -> dict[str, int]:
 
 @needs_mpi
 @pytest.mark.parametrize("mpiexec", ["mpiexec", "mpiexec.openmpi"])
-def test_bytes_from_other_users_do_not_reach_ranks_of_one_node(workspace: Workspace, mpiexec: str) -> None:
+def test_other_users_reach_no_rank_of_one_node_by_bytes_or_shared_memory(workspace: Workspace, mpiexec: str) -> None:
     """Ranks inherit the launcher's port. The launcher must ignore bytes that its own processes did not send."""
     if mpiexec != "mpiexec" and shutil.which(mpiexec) is None:
         pytest.skip(f"{mpiexec} is not installed")
@@ -101,6 +101,8 @@ def test_bytes_from_other_users_do_not_reach_ranks_of_one_node(workspace: Worksp
             rank = int(process.split()[1])
             launcher = int(Path(f"/proc/{rank}/stat").read_text().rpartition(")")[2].split()[1])
             assert (sockets_of(rank) - sockets_of(launcher)).isdisjoint(listening())
+            names = [name for name in map(os.readlink, Path(f"/proc/{rank}/fd").iterdir()) if "/mpich_shm" in name]
+            assert all(name.endswith(engine._process._shared) for name in names)  # type: ignore[union-attr]
             for port in {port for one, port in listening().items() if one in sockets_of(launcher)}:
                 for garbage in (os.urandom(3000), bytes(3000), b"\xff" * 8):
                     with socket.create_connection(("localhost", port)) as connection:
@@ -160,7 +162,7 @@ def test_a_killed_or_stopped_rank_is_named_and_the_run_ends_in_order(
 ) -> None:
     with MpiEngine(Launch("mpi", 4)) as engine:
         host = engine.start().host
-        pid = pid_of(engine, victim)
+        pid, shared = pid_of(engine, victim), engine._process and engine._process._shared
         struck: list[float] = []
 
         def strike() -> None:
@@ -174,6 +176,7 @@ def test_a_killed_or_stopped_rank_is_named_and_the_run_ends_in_order(
         assert (result.cleaned, result.left) == (True, ())
         assert [sample.name for sample in result.samples] == ["create"]
         assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+        assert shared and not [name for name in os.listdir("/dev/shm") if name.endswith(shared)]
         assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
     # If rank 0 is stopped, the launcher must be killed as well, which takes longer.
     assert took_s < (12 if (victim, how) == (0, signal.SIGSTOP) else 10)

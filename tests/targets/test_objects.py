@@ -43,7 +43,7 @@ class Store(ThreadingHTTPServer):
         self.keys: set[str] = set()
         self.uploads: dict[str, str] = {}
         self.refuses = self.endless = self.keeps = self.page = self.tag = self.range = self.drips = self.upload = ""
-        self.pages = 0
+        self.pages, self.version = 0, ""
 
     @property
     def address(self) -> str:
@@ -61,7 +61,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_drops()
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
-        for name, value in (("ETag", self.server.tag), ("Content-Range", self.server.range)):
+        tags = {"ETag": self.server.tag, "x-amz-version-id": self.server.version, "Content-Range": self.server.range}
+        for name, value in tags.items():
             if value:
                 self.send_header(name, value)
         self.end_headers()
@@ -357,18 +358,19 @@ def test_a_part_of_a_range_is_not_taken_for_the_end_of_the_object(
     ("name", "text", "why"),
     [
         ("tag", "e" * 60_000, "libcurl says"),
+        ("version", "v1", "keeps old versions of removed objects"),
         ("upload", f"<UploadId>{'u' * 1025}</UploadId>", "Protocol error"),
         ("upload", "x" * 100_000, "libcurl says"),
     ],
 )
-def test_an_etag_and_an_id_of_any_length_are_not_kept(
+def test_long_etags_and_ids_are_not_kept_and_versions_are_refused(
     store: Store, engine: LocalEngine, tmp_path: Path, name: str, text: str, why: str
 ) -> None:
     (tmp_path / MARKER_NAME).write_text("{}")
     setattr(store, name, text)
     parts = TransferPhase("parts", "write", "file-per-process", "segmented", 5 << 20, 10 << 20, backend="s3")
-    result = engine.run(OBJECTS if name == "tag" else Plan(ranks=1, phases=(parts,)), tmp_path, "p", limit_s=60)
-    assert result.ended == "failed" and why in result.errors[0].why
+    result = engine.run(Plan(ranks=1, phases=(parts,)) if name == "upload" else OBJECTS, tmp_path, "p", limit_s=60)
+    assert result.ended == "failed" and why in result.errors[0].why and not (name == "version" and store.keys)
 
 
 @pytest.mark.parametrize(

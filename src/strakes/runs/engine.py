@@ -49,7 +49,8 @@ _STOP_S = 5.0
 _SILENT_STOP_S = 1.0
 # Seconds between checks of the time limits while the engine is silent.
 _TICK_S = 1.0
-_MOST_ERRORS = 16  # Number of errors that an engine sends at most (engine/protocol/report.hpp).
+# Maximum number of errors that an engine sends (engine/protocol/report.hpp).
+_MOST_ERRORS = 16
 REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import secrets
 import select
 import signal
 import subprocess
@@ -51,6 +52,8 @@ class EngineProcess:
         current_directory: str | None = None,
     ) -> None:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
+        # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
+        self._shared = f"_{secrets.token_hex(16)}"
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(
             command,
@@ -58,7 +61,7 @@ class EngineProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, "STRAKES_SHARED_NAMES": self._shared, **(environment or {})},
             cwd=current_directory,
         )
         # A SimpleQueue, because signal handlers call wake().
@@ -169,6 +172,10 @@ class EngineProcess:
         self._process.stdin.close()
         for reader in self._readers:
             reader.join(join_s)
+        with suppress(OSError):  # left by ranks that were killed
+            for name in os.listdir("/dev/shm"):
+                if name.endswith(self._shared):
+                    os.unlink(f"/dev/shm/{name}")
 
     def _read_messages(self, stream: IO[bytes], log: Log) -> None:
         with stream:

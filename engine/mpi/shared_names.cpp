@@ -1,0 +1,32 @@
+// Replaces shm_open() and shm_unlink() of the C library for MPI libraries. MPICH derives names from the process id and
+// the start time of mpiexec, which other users know, and opens a file of that name whoever owns it. So the secret of
+// this start of the engine (STRAKES_SHARED_NAMES) becomes a part of each name, and files of other users are refused.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace {
+
+std::string path_of(std::string_view name) {
+    const char* secret = std::getenv("STRAKES_SHARED_NAMES");  // NOLINT(concurrency-mt-unsafe): set by nobody
+    name.remove_prefix(name.starts_with('/') ? 1 : 0);
+    return "/dev/shm/" + std::string(name) + (secret != nullptr ? secret : "");
+}
+
+}  // namespace
+
+extern "C" int shm_open(const char* name, int flags, mode_t mode) {
+    const int descriptor = ::open(path_of(name).c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+    struct stat status{};
+    if (descriptor < 0 || (::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid())) return descriptor;
+    ::close(descriptor);
+    errno = EACCES;
+    return -1;
+}
+
+extern "C" int shm_unlink(const char* name) { return ::unlink(path_of(name).c_str()); }

@@ -52,6 +52,9 @@ void choose_transports() {
     const auto choose = [](const char* name, const char* value) {
         ::setenv(name, value, 0);  // NOLINT(concurrency-mt-unsafe): no thread has begun
     };
+    // By default, Open MPI opens files of names that other users know. shm_open() makes names secret
+    // (shared_names.cpp).
+    choose("OMPI_MCA_shmem", "posix");
     // UCX drops an idle connection after some 16 s without an answer; MPICH crashes when it uses the connection again.
     // Lost processes are detected by their silence, whose limit the user can set.
     if (!all_on_this_node(variable)) return choose("UCX_TCP_KEEPIDLE", "inf");

@@ -41,15 +41,12 @@ def start_fails(executable: Path) -> EnvironmentLacksError:
     ("body", "why"),
     [
         ("hello(engine='0.0.0')\nsys.stdin.read()", "version 0.0.0"),
-        ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "exit status 127"),
-        ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "no libfmt.so"),
+        ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "exit status 127; no libfmt.so"),
         ("time.sleep(60)", "sent nothing"),
         ("say('done', id='x')\ntime.sleep(60)", "not a valid hello"),
         ("print('{\"type\":' + '[' * 200_000)", "exit status 0"),
-        ("print('{\"type\": []}')", "exit status 0"),
         ('print(\'{"type": "hello", "version": {}}\')', "exit status 0"),
     ],
-    ids=["version", "exit", "its words", "silence", "no hello", "depth", "type", "number"],
 )
 def test_an_engine_that_does_not_start_properly_is_not_used(fake_engine: FakeEngine, body: str, why: str) -> None:
     assert why in start_fails(fake_engine(body)).why

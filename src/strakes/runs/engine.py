@@ -49,7 +49,7 @@ _STOP_S = 5.0
 _SILENT_STOP_S = 1.0
 # Seconds between checks of the time limits while the engine is silent.
 _TICK_S = 1.0
-# Maximum number of errors that an engine sends (engine/protocol/report.hpp).
+# Maximum number of errors of a plan, as in the engine (kMostErrors). Each may have 16 million bytes.
 _MOST_ERRORS = 16
 REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
 

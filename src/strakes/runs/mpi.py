@@ -27,7 +27,7 @@ _HELLO_PER_RANK_S = 0.3
 # Maximum seconds for an engine to exit after its last message.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
-# Maximum number of ranks that a launcher names: as many as --ranks allows.
+# Maximum number of ranks that a launcher names, as for --ranks. Each takes up to 400 bytes.
 _MOST_NAMED = 65536
 _SILENCE = "STRAKES_SILENCE_S"
 _PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates names in /proc/PID/stat to 15 characters.

@@ -428,10 +428,10 @@ TEST_CASE("buffers that do not fit into memory are refused") {
     const TestDirectory directory;
     const std::uint64_t large = std::uint64_t{1} << 44U;
     const Json probe = {{"kind", "probe"}, {"name", "p"},       {"operation", "write-fsync"},
-                        {"seconds", 1},    {"rate_per_s", 1.0}, {"file_bytes", large}};
+                        {"seconds", 1},    {"rate_per_s", 1.0}, {"file_bytes", 1U << 30U}};
     const Json write = transfer("write", "write", {{"transfer_bytes", large}, {"block_bytes", large}, {"segments", 1}});
-    for (const Json& phase : {write, probe}) {
-        const Answers answers = run_plan(directory.path(), 2, {phase});
+    for (const auto& [phase, ranks] : {std::pair{write, 2}, {probe, 4096}}) {
+        const Answers answers = run_plan(directory.path(), ranks, {phase});
         CHECK(answers.last("done")["status"] == "refused");
         CHECK(answers.last("error")["where"]["key"] == "team.ranks");
     }

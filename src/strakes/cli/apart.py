@@ -74,7 +74,9 @@ def run_apart(
         os.close(status_for_parent)
         for relay in relays:
             relay.start()
-        forwarded = _FORWARDED - {signal.SIGINT} if foreground else _FORWARDED
+        # The kernel queues a blocked signal even if it is ignored, as SIGHUP by nohup(1).
+        ignored = {number for number in _FORWARDED if signal.getsignal(number) is signal.SIG_IGN}
+        forwarded = _FORWARDED - ignored - ({signal.SIGINT} if foreground else set())
         watch = _Watch(child, status_of_child, patience_s, trouble, explain, forwarded)
         status = watch.wait_for_the_work()
         watch.wait_for_the_last()
@@ -218,7 +220,7 @@ class _Watch:
             quiet_s = 0.0 if any(relay.is_busy for relay in relays) else quiet_s + _TICK_S
             if number := self._next_signal(_TICK_S):
                 self._take(number)
-            if number in _FORWARDED:
+            if number in self._forwarded:
                 return 128 + number
         return 0
 

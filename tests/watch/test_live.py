@@ -342,9 +342,17 @@ def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float) -> None:
     assert f'<td class="short"></td><td>{gap.text}</td>' in page
 
 
-def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path) -> None:
+class Limited(Scripted):
+    def read(self, time_s: float) -> CounterReading:
+        if 1100 <= time_s < 1230:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().read(time_s)
+
+
+@pytest.mark.parametrize("kind", [Scripted, Limited])
+def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path, kind: type[Scripted]) -> None:
     clock, told = Clock(), list[WatchEvent]()
-    source = Scripted({second: CounterReading("script", second) for second in (*range(1100), *range(1230, 2000))})
+    source = kind({second: CounterReading("script", second) for second in (*range(1100), *range(1230, 2000))})
     source.every_s = 200.0
     live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
     steps(live, clock, 1500)

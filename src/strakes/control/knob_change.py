@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, kn
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError, values_in_force
 from strakes.control.knob_restore import Restored, close_change, settle, shown
-from strakes.runs.watchdog import ENDING_S, before_forced_end
+from strakes.runs.watchdog import ENDING_S, before_forced_end, write_error
 from strakes.targets.target import Target
 
 # Keeps the main thread and the watchdog from restoring settings at the same time.
@@ -146,9 +147,12 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
                 given = {place.name_with_host: place.read(target.run) for place in places}
                 change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
             yield journal, change
-        except BaseException as error:
-            if left := undo():
-                error.add_note(left)
+        except BaseException:
+            try:
+                _put_back(target, root, journal, change)
+            finally:  # A second interrupt replaces the exception.
+                if (error := sys.exception()) and (left := _left(journal)):
+                    error.add_note(left)
             raise
         finally:
             journal.release()
@@ -161,6 +165,7 @@ def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) 
         done = settle(root, journal, ask=target.run)
     finally:
         _restoring.release()
+    write_error(f"strakes: {restored}" for restored in done if restored.outcome == "changed by others")
     change.restored = (*change.restored, *done)
     return [restored for restored in done if not restored.done]
 

@@ -28,6 +28,7 @@ from strakes.targets.marker import boot_id, pid_namespace
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
 PATIENCE_S = 10.0  # Maximum seconds to wait for a lock, which commands hold for milliseconds.
+_TEST_S = 0.2  # Longer than the lock of a process that only tests whether a journal is locked.
 
 # Results of restoring a setting. "unchanged": it already had the old value. "changed by others": it has a value that
 # strakes did not set, so it was not restored. "gone": it no longer exists. "kept": the user keeps the new value.
@@ -207,7 +208,9 @@ class KnobJournal:
             if not state.path.exists():
                 return None
             journal = cls(root, state.path, AppendFile(state.path, durable=True))
-            if not _lock(journal._file.fileno(), state.path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            try:
+                lock_file(journal._file.fileno(), state.path, _TEST_S)
+            except EnvironmentLacksError:
                 journal.release()
                 return None
             journal._last = max((entry.number for entry in state.entries), default=0)

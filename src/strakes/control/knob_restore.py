@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
-from strakes.base.processes import commands_of
+from strakes.base.processes import commands_of, lock_holder
 from strakes.control.knob_hold import KnobRecord, give_back, hand_over, other_store, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
@@ -73,8 +73,7 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
         if life == "dead" or (life == "alive" and state.held):
             done += restore_journal(root, state, keep=keep, ask=ask)
             continue
-        why = f"by {state.owner}{': restore it on its host' if life == 'elsewhere' else ', which is still running'}"
-        done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
+        done += _in_use(state, _user_of(state.owner, life, state.path))
     records_left = [each for each in lost(root) if target in (None, each.target)]
     # Restoring a setting may change another setting, so restore all settings twice.
     first = [_restore_lost(each, keep, ask) for each in records_left]
@@ -95,12 +94,18 @@ def lost(root: Path) -> list[KnobRecord]:
     return [record for record in records(root)[0] if record in found and record.place.key not in known]
 
 
+def _user_of(owner: Owner, life: str, journal: Path = Path()) -> str:
+    if life == "elsewhere":
+        return f"by {owner}: restore it on its host"
+    process = lock_holder(journal) or owner.pid
+    return f"by process {process}, which is still running; if it is suspended: kill -CONT {process}"
+
+
 def _restore_lost(record: KnobRecord, keep: bool, ask: Runner) -> Restored:
     place, before, value, why = record.place, record.before, None, ""
     outcome = "kept"
     if (life := record.owner.life()) != "dead":
-        outcome = "in use"
-        why = f"by {record.owner}{': restore it on its host' if life == 'elsewhere' else ', which is still running'}"
+        outcome, why = "in use", _user_of(record.owner, life)
     elif not keep:
         try:
             value = found = place.read(ask)
@@ -119,7 +124,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     """Undo the changes in the journal of a process that has ended."""
     journal = KnobJournal.claim(root, state)
     if journal is None:
-        return []
+        return _in_use(state, _user_of(state.owner, "alive", state.path)) if state.path.exists() else []
     try:
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
@@ -127,6 +132,10 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
         return settle(root, journal, keep=keep, ask=ask)
     finally:
         journal.release()
+
+
+def _in_use(state: JournalState, why: str) -> list[Restored]:
+    return [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
 
 
 def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
@@ -202,7 +211,8 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
     ours = entry.effective if entry.known else entry.wanted
     if value == entry.before or (value == own != ours):
         return _settle(journal, replace(entry, before=value), "unchanged", value)
-    if value != ours and (entry.known or not place.moved):
+    # The process that made the change also undoes an adjusted value that it could not record.
+    if value != ours and (entry.known or not (place.moved or state.owner == Owner.this_process())):
         why = f"strakes set {shown(ours)}, but somebody else has changed it since"
         if not entry.known:
             why += ", or the system adjusted it when strakes was killed"

@@ -137,14 +137,14 @@ class _Watchdog:
         course = Course()
         while course.state != "over" and not self._stopping.wait(_TICK_S):
             if TOLD_TO_END in signal.sigpending():
-                _write(f"strakes: {text}" for text in self._restore())
+                write_error(f"strakes: {text}" for text in self._restore())
                 os._exit(ServersDeadError.exit_status)
             lost = {look: servers for look in self._looks if (servers := look.lost())}
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
             for _, tell_trouble in _parent if changed or lost else ():
                 tell_trouble(_sentences(lost))
             if changed and course.state == "reported":
-                _write((f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.",))
+                write_error((f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.",))
         if course.state == "over" and not self._stopping.is_set():
             self._end(lost)
 
@@ -160,7 +160,7 @@ class _Watchdog:
         left = self._restore()
         if self._stopping.wait(max(0.0, ends_s - time.monotonic())):
             return
-        _write((*error.lines(), *(f"  also: {text}" for text in left)))
+        write_error((*error.lines(), *(f"  also: {text}" for text in left)))
         for tell_status, _ in _parent:
             tell_status(error.exit_status)
         os._exit(error.exit_status)
@@ -174,7 +174,8 @@ class _Watchdog:
         return [text for text in texts if text]
 
 
-def _write(lines: Iterable[str]) -> None:
+def write_error(lines: Iterable[str]) -> None:
+    """Write lines to standard error. Errors are ignored."""
     with suppress(OSError):
         os.write(2, "".join(f"{for_terminal(line)}\n" for line in lines).encode())
 

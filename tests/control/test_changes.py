@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -85,13 +86,8 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     with pytest.raises(BadInputError, match="EINVAL: not now"):
         change.set_values(world.target(), {"number": 16}, store=root)
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
-    world.refuses, steps = False, iter((False, True))
-
-    def fail() -> None:  # after the system has adjusted the value
-        if next(steps, False):
-            raise MeasurementError("no answer")
-
-    world.on_step = fail
+    world.refuses = False  # The tool fails after the system has adjusted the value.
+    world.on_step = Mock(side_effect=(None, MeasurementError("no answer"), None, None))
     with pytest.raises(MeasurementError, match="no answer"):
         change.set_values(world.target(), {"number": 500}, store=root)
     assert world.values["number"] == "8" and open_journals(root) == ((), ())

@@ -81,11 +81,7 @@ class Knob:
 
     @property
     def range_text(self) -> str:
-        """Return the range of valid values as text.
-
-        >>> Knob("x", (), "", "integer", "client", "", least=1, most=256).range_text
-        '1 to 256'
-        """
+        """Return the range of valid values as text."""
         if self.choices:
             return " or ".join(self.choices) if len(self.choices) < 3 else ", ".join(self.choices)
         least, most = self._shown(self.least), self._shown(self.most)
@@ -164,11 +160,7 @@ _COMMANDS = ("file", "read", "write", "unset", "in_force", "cluster", "answer")
 
 @cache
 def catalogue() -> tuple[Knob, ...]:
-    """Return all knobs of all file systems, in the order of the files.
-
-    >>> next(knob.unit for knob in catalogue() if knob.name == "osc.max_rpcs_in_flight")
-    'requests'
-    """
+    """Return all knobs of all file systems, in the order of the files."""
     places = sorted((files("strakes.control") / "catalogue").iterdir(), key=lambda place: place.name)
     texts = ((place.read_text(encoding="utf-8"), place.name) for place in places if place.name.endswith(".toml"))
     return tuple(knob for text, name in texts for knob in load(text, name))

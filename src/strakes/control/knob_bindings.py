@@ -23,8 +23,6 @@ from strakes.targets.target import Target
 
 ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
-
-
 # Limits for queries to servers: number at a time, and seconds in total. ``strakes knobs`` must end within 30 s.
 _AT_ONCE = 64
 _SERVERS_S = 12.0

@@ -22,9 +22,7 @@ from strakes.control.knob_restore import Restored, close_change, settle, shown
 from strakes.runs.watchdog import ENDING_S, before_forced_end, write_error
 from strakes.targets.target import Target
 
-# Keeps the main thread and the watchdog from restoring settings at the same time.
-_restoring = threading.Lock()
-
+_restoring = threading.Lock()  # Keeps the main thread and the watchdog from restoring settings at the same time.
 Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 

@@ -141,9 +141,9 @@ class JournalState:
 
     def life(self) -> Life:
         """Return the state of the process that writes the journal: "alive", "dead" or "elsewhere"."""
-        if not self.owner.this_boot:
-            return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
-        return "alive" if _is_locked(self.path) else "dead"
+        if self.owner.this_boot:
+            return "alive" if _is_locked(self.path) else "dead"
+        return self.owner.life()
 
 
 def directory(root: Path) -> Path:

@@ -67,13 +67,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
     sweep(root)
     done: list[Restored] = []
     for state in reversed(open_journals(root)[0]):
-        life = state.life()
-        if target is not None and state.target != target:
-            continue
-        if life == "dead" or (life == "alive" and state.held):
+        if target in (None, state.target):
             done += restore_journal(root, state, keep=keep, ask=ask)
-            continue
-        done += _in_use(state, _user_of(state.owner, life, state.path))
     records_left = [each for each in lost(root) if target in (None, each.target)]
     # Restoring a setting may change another setting, so restore all settings twice.
     first = [_restore_lost(each, keep, ask) for each in records_left]
@@ -121,10 +116,12 @@ def _restore_lost(record: KnobRecord, keep: bool, ask: Runner) -> Restored:
 
 
 def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
-    """Undo the changes in the journal of a process that has ended."""
-    journal = KnobJournal.claim(root, state)
+    """Undo the changes in a journal, unless a process works with it."""
+    life = state.life()
+    journal = KnobJournal.claim(root, state) if life == "dead" else None
     if journal is None:
-        return _in_use(state, _user_of(state.owner, "alive", state.path)) if state.path.exists() else []
+        why, left = _user_of(state.owner, life, state.path), state.open_entries if state.path.exists() else ()
+        return [_outcome(state.id, entry, "in use", None, why) for entry in left]
     try:
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
@@ -132,10 +129,6 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
         return settle(root, journal, keep=keep, ask=ask)
     finally:
         journal.release()
-
-
-def _in_use(state: JournalState, why: str) -> list[Restored]:
-    return [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
 
 
 def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:

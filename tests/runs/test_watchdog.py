@@ -114,5 +114,5 @@ def test_a_command_ends_within_30_s_of_the_report_and_survives_the_longest_recor
 
 
 def test_a_message_has_no_control_characters(capfd: pytest.CaptureFixture[str]) -> None:
-    watchdog._write(("\x1b[2J\udcff",))
+    watchdog.write_error(("\x1b[2J\udcff",))
     assert capfd.readouterr().err == "\\x1b[2J\\udcff\n"

@@ -143,7 +143,10 @@ def _keep_trying(path: Path, copy: int, journal: int, say: Callable[[str], None]
             if time.monotonic() > deadline:
                 raise
             if not reported:
-                why, limit = "; ".join((error.where, error.why or error.what)), format_seconds(UNDO_LIMIT_S)
+                why, limit = (
+                    "; ".join(filter(None, (error.where or error.what, error.why))),
+                    format_seconds(UNDO_LIMIT_S),
+                )
                 say(f"the fault is not undone yet: {why}; trying again for at most {limit}")
             reported = True
             time.sleep(_AGAIN_S)

@@ -343,7 +343,7 @@ class _Stroke:
             self.struck = self._fault.strike()
         except Exception as error:  # noqa: BLE001 - after any error the fault may be partly caused, and is undone
             why = (error.why or error.what) if isinstance(error, StrakesError) else f"{error}"
-            where = error.where if isinstance(error, StrakesError) else self._fault.text
+            where = (error.where or error.what) if isinstance(error, StrakesError) else self._fault.text
             self.failure = MeasurementError("the fault could not be caused", where=where, why=why)
         finally:
             del os.environ[CAUSED_BY]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 import time
@@ -19,7 +20,7 @@ from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, Undo, remember_password
 from strakes.failover.timeline import Moment
 from strakes.targets.calls import mount_of
-from strakes.targets.command import Runner, Servers, run, run_unmarked, through
+from strakes.targets.command import Runner, Servers, run, run_unmarked, search_path, through
 from strakes.targets.description import TargetRecovery
 
 Seen = Callable[[Moment], None]
@@ -118,9 +119,16 @@ class CommandFault(OneCommand):
 
     def __init__(self, ask: Ask) -> None:
         self._run = run_unmarked
-        self._strike = words_of("--fault-command", ask.fault_command)
-        self.undo = RunCommand(words_of("--restore-command", ask.restore_command)) if ask.restore_command else None
+        self._strike = _command_of("--fault-command", ask.fault_command)
+        self.undo = RunCommand(_command_of("--restore-command", ask.restore_command)) if ask.restore_command else None
         self.text = f"run: {shown_command(self._strike)}"
+
+
+def _command_of(option: str, text: str) -> tuple[str, ...]:
+    words = words_of(option, text)
+    if shutil.which(words[0], path=search_path()) is None:  # Do not cause a fault that cannot be undone.
+        raise EnvironmentLacksError(f"{words[0]} cannot be started", where=option, why="there is no such program")
+    return words
 
 
 _OFF, _ON = "Chassis Power is off", "Chassis Power is on"

@@ -126,9 +126,8 @@ def run(
     the command cannot be started. ``mark``: environment variables that identify its processes (default: `mark_of`).
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0) if mark is None else mark
-    environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
+    environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": search_path()}
     with ExitStack() as stack:
         (stdout, its_stdout), (stderr, its_stderr) = pipes = (os.pipe(), os.pipe())
         for descriptor in chain(*pipes):
@@ -177,6 +176,11 @@ def run(
                 remedy="Check whether a server is down or overloaded, then try again.",
             )
         return Completed(tuple(argv), status, *texts)
+
+
+def search_path() -> str:
+    """Return the PATH of commands: that of this process, and the directories of administration tools."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
 
 
 def _read(child: subprocess.Popen[bytes], outputs: Mapping[int, bytearray], until_s: float, most_bytes: int) -> None:

@@ -175,6 +175,7 @@ COMMANDS = [
 def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_names, **_options: "/bin/true")
     fault = CommandFault(Ask(directory=tmp_path, fault_command=command, restore_command=command))
     assert isinstance(fault.undo, RunCommand) and fault.undo.argv == tuple(shlex.split(command))
     words = ["strakes", "run", "plan", "--servers", f"{command} {{host}}", f"--launcher-command={command} {{engine}}"]

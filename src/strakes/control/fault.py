@@ -119,13 +119,13 @@ class CommandFault(OneCommand):
 
     def __init__(self, ask: Ask) -> None:
         self._run = run_unmarked
-        self._strike = _command_of("--fault-command", ask.fault_command)
-        self.undo = RunCommand(_command_of("--restore-command", ask.restore_command)) if ask.restore_command else None
+        self._strike = words_of("--fault-command", ask.fault_command)
+        self.undo = RunCommand(_restore_command(ask.restore_command)) if ask.restore_command else None
         self.text = f"run: {shown_command(self._strike)}"
 
 
-def _command_of(option: str, text: str) -> tuple[str, ...]:
-    words = words_of(option, text)
+def _restore_command(text: str) -> tuple[str, ...]:
+    words = words_of(option := "--restore-command", text)
     if shutil.which(words[0], path=search_path()) is None:  # Do not cause a fault that cannot be undone.
         raise EnvironmentLacksError(f"{words[0]} cannot be started", where=option, why="there is no such program")
     return words

@@ -269,9 +269,10 @@ def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_re
 
 
 @pytest.mark.parametrize("blanks", [" ", "\n", "\t", " \n"])
-def test_an_include_with_many_blanks_takes_linear_time(tmp_path: Path, blanks: str) -> None:
+def test_long_blanks_and_words_take_linear_time(tmp_path: Path, blanks: str) -> None:
     setup = plan(tmp_path, cib())
-    setup.texts["etc/drbd.conf"] = f"include{blanks * 100_000}x"
+    setup.texts.update({"etc/drbd.conf": f"include{blanks * 100_000}x", "etc/default/grub": f"a=x{blanks * 100_000}y"})
+    setup.texts["etc/modprobe.d/a.conf"] = f"options zfs {'x' * 100_000}"
     with moment():
         list(findings(setup))
 

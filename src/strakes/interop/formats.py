@@ -33,7 +33,7 @@ from strakes.interop.reader_blocks import MIXED, Block, Printed, Result, Unread,
 from strakes.interop.reader_pasted import UTF_16, plain_texts
 
 _MOST_VALUES = 2_000_000  # Maximum number of JSON values in a file. Each needs 100 bytes of memory or more.
-MOST_BYTES = 256 * 1024 * 1024
+MOST_BYTES = 64 << 20  # Maximum size of a file in bytes, also unpacked. Its text may take 4 bytes per character.
 _MOST_LINES = 2_000_000  # Maximum number of lines in a file. Each takes some 100 bytes of memory.
 _MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JSON take 5 s.
 # Maximum number of results in a file. Each becomes a run in the store: 1,000 take about a minute (measured).

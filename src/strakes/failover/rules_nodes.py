@@ -107,8 +107,8 @@ def _ini(text: str) -> Iterator[_Row]:
         if head := re.fullmatch(r"\[\s*([\w.-]++)[^\]]*\]", plain):
             section = head[1]
         elif "=" in plain and plain[0] not in "#;":
-            name, _, value = plain.partition("=")
-            yield section, name.removeprefix("export ").strip(), re.sub(r"(?<!\s)\s++#.*", "", value).strip().strip("\"'")
+            name, _, rest = plain.partition("=")
+            yield section, name.removeprefix("export ").strip(), re.sub(r"(?<!\s)\s+#.*", "", rest).strip().strip("\"'")
 
 
 def _braces(text: str) -> Iterator[_Row]:
@@ -126,8 +126,7 @@ def _braces(text: str) -> Iterator[_Row]:
 
 def _kernel_line(text: str) -> Iterator[_Row]:
     for name, rest in re.findall(r"(?m)^[ \t]*(?:export )?(\w+)=[\"']?(.*)$", text):
-        value = rest.rstrip()
-        value = value[:-1] if value.endswith(("'", '"')) else value
+        value = re.sub("[\"']$", "", rest.rstrip())
         yield "menu", name, value
         for word in value.split() if name.startswith(("GRUB_CMDLINE_LINUX", "DEFAULT_APPEND")) else ():
             key, _, given = word.partition("=")

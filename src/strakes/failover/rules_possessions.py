@@ -15,9 +15,7 @@ from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
-_CHANGES = re.compile(
-    r"\b((standby|unstandby|stop|disable|ban|move|migrate|clear|cleanup|fence|-[rBsCU])\b|maintenance)"
-)
+_CHANGES = re.compile(r"\b(((un)?standby|stop|disable|ban|move|migrate|clear|cleanup|fence|-[rBsCU])\b|maintenance)")
 
 
 def volume_named(device: str) -> tuple[str, str]:

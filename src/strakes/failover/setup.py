@@ -415,9 +415,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
 
 
 # Lines with passwords or keys of networks.
-_SECRETS = re.compile(
-    r"(?im)^[ \t]*(?=[\w.\[\]-]*(?:psk|password|passphrase|secret|private-key))[\w.\[\]-]*+\s*+[=:].*$"
-)
+_SECRETS = re.compile(r"(?im)^[ \t]*(?=[]\w.[-]*(psk|password|passphrase|secret|private-key))[]\w.[-]*+\s*+[=:].*$")
 _WITH_SECRETS = re.compile(
     r"(nodes/[^/]+/)?etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)/.*"
 )

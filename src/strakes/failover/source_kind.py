@@ -67,7 +67,7 @@ def named_nodes(cib: str, texts: Mapping[str, str]) -> tuple[tuple[str, ...], bo
         or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
         or [re.split("[:=]", word)[0] for value in fenced for word in re.split(r"[\s,;]+", value) if word]
         or re.findall(r'<fencing-level [^<>]*target="([^"]*)"', cib)
-        or re.findall(r'(?:<rsc_location [^<>]*node|<expression (?=[^<>]*attribute="#uname")[^<>]* value)="([^"]*)"', cib)
+        or re.findall(r'(?:<rsc_location [^<>]*node|<expression (?=[^<>]*"#uname")[^<>]* value)="([^"]*)"', cib)
         or members
     )
     return tuple(dict.fromkeys(named or ("assumed-1", "assumed-2"))), not listed

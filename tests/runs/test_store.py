@@ -284,6 +284,10 @@ def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measur
         for ask in (store.runs, lambda: store.open("latest").visits):
             with pytest.raises(EnvironmentLacksError, match=r"another user.*strakes export"):
                 ask()
+    for place in (store.root, writer.path.parent):
+        place.chmod(0o755)
+    with other_user():
+        assert store.runs() == []  # A run that root has stored does not hide the other runs.
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:

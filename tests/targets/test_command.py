@@ -152,8 +152,7 @@ def test_a_template_without_a_place_for_the_host_is_refused(template: str) -> No
 
 
 def test_a_server_runs_the_command_by_the_template() -> None:
-    there = Servers("env WHERE={host}").runner("oss1", run)
-    done = there(["sh", "-c", "echo $WHERE"])
+    done = Servers("env WHERE={host}").runner("oss1", run)(["sh", "-c", "echo $WHERE"])
     assert (done.stdout, done.argv) == ("oss1\n", ("sh", "-c", "echo $WHERE"))
 
 

@@ -68,8 +68,7 @@ def test_a_line_is_read_as_the_kernel_writes_it(
 
 
 def test_the_mounts_of_this_machine_are_read() -> None:
-    mounts = read_mounts()
-    assert any(mount.mount_point == "/" for mount in mounts)
+    assert any(mount.mount_point == "/" for mount in read_mounts())
     assert mount_of(Path("/proc")).file_system == "proc"
 
 

@@ -307,8 +307,7 @@ def test_only_a_trusted_certificate_of_this_name_over_tls_1_2_gets_a_signed_requ
         monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate))
     note = workspace / f"{NOTE}p"
     note.write_text(note.read_text().replace(store.address, address))
-    left = remove(workspace)
-    assert [why in each.why for each in left] == [True] * bool(why)
+    assert [why in each.why for each in remove(workspace)] == [True] * bool(why)
     assert len(store.keys) == (12 if why else 3)
 
 

@@ -115,8 +115,7 @@ def test_a_file_that_cannot_be_removed_is_named_in_an_error(tmp_path: Path) -> N
         assert caught.value.where == str(inner)
         assert "strakes clean" in caught.value.remedy
         assert marker_of(workspace.path).run == RUN
-    again = Workspace.create(tmp_path, "20260101-000000-next-0000")
-    again.remove()
+    Workspace.create(tmp_path, "20260101-000000-next-0000").remove()
 
 
 def test_a_failed_removal_does_not_hide_the_original_exception(tmp_path: Path) -> None:

@@ -111,14 +111,14 @@ class Store:
         _remove(writer.path, writer.made)
 
     def runs(self) -> list[RunSummary]:
-        """Return all runs, oldest first."""
+        """Return all runs that this user can read, oldest first."""
         try:
             paths = [self._runs / name for name in os.listdir(self._runs) if not name.startswith(".")]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except PermissionError as error:
             raise of_another_user(error, self._runs) from error
-        runs = [summary_of(path) for path in paths if (path / "run.json").exists()]
+        runs = [summary_of(path) for path in paths if os.path.exists(path / "run.json")]
         return sorted(runs, key=lambda run: (run.created, run.id))
 
     def _find(self, run: str) -> RunSummary:

@@ -159,8 +159,7 @@ def test_a_directory_swapped_for_a_link_in_the_last_moment_is_not_entered(
         return real_open(path, flags, *more, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", swap_then_open)
-    left = remove(tree)
-    assert [one.path for one in left] == [str(inner)]
+    assert [one.path for one in remove(tree)] == [str(inner)]
     assert is_untouched(victim)
 
 

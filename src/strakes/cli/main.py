@@ -167,7 +167,7 @@ def main() -> int:
     try:
         return run_apart(work, explain=lambda: _trouble(arguments), foreground=name == "lab" and "exec" in arguments)
     except (OSError, RuntimeError) as error:
-        if (known := _limit_reached(error)) is None:
+        if (known := _limit_reached(error) or (_known_error(error) if isinstance(error, OSError) else None)) is None:
             raise
         return _complain(known, error)
 

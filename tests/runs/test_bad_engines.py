@@ -21,7 +21,7 @@ PLAN = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50),))
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {
-        "engine._HELLO_S": 3.0,
+        "engine._HELLO_S": 4.0,
         "engine._OVERTIME_S": 0.3,
         "engine._CANCEL_S": 0.5,
         "engine._STOP_S": 0.3,
@@ -43,6 +43,7 @@ def start_fails(executable: Path) -> EnvironmentLacksError:
         ("hello(engine='0.0.0')\nsys.stdin.read()", "version 0.0.0"),
         ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "exit status 127; no libfmt.so"),
         ("time.sleep(60)", "sent nothing"),
+        ("if os.fork() == 0: time.sleep(20)\nsys.exit(7)", "exit status 7"),
         ("say('done', id='x')\ntime.sleep(60)", "not a valid hello"),
         ("print('{\"type\":' + '[' * 200_000)", "exit status 0"),
         ('print(\'{"type": "hello", "version": {}}\')', "exit status 0"),
@@ -182,6 +183,7 @@ hello()
 for plan in plans():
     os.makedirs(plan["directory"] + "/" + plan["id"] + "/deep/er")
     print("terminate called by --token hidden", file=sys.stderr, flush=True)
+    if os.fork() == 0: time.sleep(20)
     os.abort()
 """
     with LocalEngine(fake_engine(body)) as engine:

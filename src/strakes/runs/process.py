@@ -98,13 +98,21 @@ class EngineProcess:
         return True
 
     def receive(self, timeout_s: float, *, wake: bool = True) -> Mapping[str, Any] | None:
-        """Return the next message, or None at the end of the engine's output.
+        """Return the next message, or None at the end of the engine's output or of a process whose children keep it.
 
         Raises queue.Empty after ``timeout_s`` seconds or, unless ``wake`` is false, when :meth:`wake` is called.
         """
         deadline = time.monotonic() + timeout_s
         while True:
-            message = self._messages.get(timeout=max(deadline - time.monotonic(), 0.001))
+            ended = not self.is_alive()
+            try:
+                message = self._messages.get(timeout=max(min(deadline - time.monotonic(), _JOIN_S), 0.001))
+            except queue.Empty:
+                if ended:
+                    return None
+                if time.monotonic() >= deadline:
+                    raise
+                continue
             if message is not _WAKE:
                 self._room.release()
                 return message

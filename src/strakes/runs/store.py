@@ -192,17 +192,15 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         remedy = "To continue, run the same command with --resume."
         if not resumable:
             remedy = "Its files have been removed. To be able to resume, start the run with --keep."
-        raise InterruptedByUser(
-            "interrupted; finished measurements are kept", where=f"run {writer.id}", remedy=remedy
-        ) from None
+        raise InterruptedByUser(f"interrupted{_kept(writer)}", where=f"run {writer.id}", remedy=remedy) from None
     except StoppedForOthersError as error:
         writer.finish("interrupted")
-        error.where = f"run {writer.id}"
+        error.what, error.where = f"{error.what}{_kept(writer)}", f"run {writer.id}"
         raise
     except BaseException as error:
         visits = Run(writer.path).visits
         measured = any(visit.purpose != "pilot" for visit in visits)
-        if measured and isinstance(error, StrakesError):
+        if measured and isinstance(error, StrakesError) and _kept(writer):
             kept = f"Finished measurements are kept: strakes report {writer.id}"
             error.remedy = f"{error.remedy} {kept}".strip()
         if measured or (visits and not isinstance(error, BadInputError)):
@@ -210,6 +208,11 @@ def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -
         else:
             store.discard(writer)
         raise
+
+
+def _kept(writer: RunWriter) -> str:
+    finished = any(visit.ended_well and visit.purpose != "pilot" for visit in Run(writer.path).visits)
+    return "; finished measurements are kept" if finished else ""
 
 
 def _remove(run: Path, made: os.stat_result) -> None:

@@ -273,7 +273,7 @@ class Neighbour:
         self._listen()
         if self._control.stopped:
             raise StoppedForOthersError(
-                "stopped to protect other users; finished measurements are kept",
+                "stopped to protect other users",
                 why=f"at the lowest possible load, {self._why(self._all[-WINDOW * len(KINDS) :])}",
                 remedy="Resume at a quieter time with the same command and --resume. To see the results: "
                 "strakes report latest",

@@ -90,5 +90,5 @@ def test_a_slow_plan_on_an_overloaded_machine_is_not_a_failure_of_the_file_syste
     assert isinstance(failed(slow, 0.1, monkeypatch, tmp_path), MeasurementError)
     hung = [EngineError(slow), EngineError("the plan did not end within 70 s", why=NOT_ENDED)]
     error = visit.failure("limit", hung, "a place", detect(tmp_path))
-    assert error.exit_status == 1 and error.what == "the file system does not answer" and slow in error.why
+    assert error.exit_status == 1 and NOT_ENDED in error.why and slow in error.why
     assert isinstance(failed("write failed: EIO", crowd, monkeypatch, tmp_path), MeasurementError)

@@ -74,7 +74,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
     """
     from strakes.report.summary import render_summary
 
-    complete = f"The run is complete; write its report with: strakes report {run.id}"
+    complete = f"The measurements are stored; write their report with: strakes report {run.id}"
     try:
         with english():  # programs read the findings, so they are always in English
             in_english = build_portrait(run)

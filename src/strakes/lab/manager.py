@@ -253,7 +253,7 @@ def _stop(place: Path, state: LabState, say: Say) -> None:
     records = state.processes if state.this_boot else ()
     if undead := kill_all(state.id, records, networks_below(place), _KILL_S):
         names = ", ".join(f"{name_of(pid)} (process {pid})" for pid in undead)
-        why = "SIGKILL does not end them: the kernel waits for a device, or they belong to another user"
+        why = "they wait for a device seconds after SIGKILL, or they belong to another user"
         raise _not_removed(f"not all processes of {place.name} could be ended", names, why, place)
     left: list[str] = []
     # The FUSE servers have ended, so an access to their mounts fails and does not hang.

@@ -41,7 +41,7 @@ from strakes.targets.workspace import sweep
 
 # Seconds from a plan's time limit until the engine is stopped.
 _OVERTIME_S = 10.0
-NOT_ENDED = "even SIGKILL does not end the engine, because it waits for the file system"
+NOT_ENDED = "seconds after SIGKILL, the engine still waits for the file system"
 # Maximum seconds for a cancelled plan to remove its files and end.
 _CANCEL_S = 30.0
 _STOP_S = 5.0

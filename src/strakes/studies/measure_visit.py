@@ -188,8 +188,8 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
     """
     trouble = " ".join(target.trouble())
     if any(error.why == NOT_ENDED for error in errors):
-        why = f"{errors[0].what}; the engine waits in the kernel, and even SIGKILL does not end it"
-        what = "the file system does not answer"
+        why = f"{errors[0].what}; {NOT_ENDED}"
+        what = "the file system does not answer, or is overloaded"
         return MeasurementError(what, where=place, why=f"{why}. {trouble}" if trouble else why, remedy=_HANGS)
     load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
     if len(errors) == 1 and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:

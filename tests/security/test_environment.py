@@ -58,8 +58,9 @@ def test_closed_standard_files_act_like_dev_null(closed: str, tmp_path: Path) ->
         "from strakes.cli.main import _open_standard_files as f; f(); import os, sys; "
         "sys.exit(any(os.readlink(f'/proc/self/fd/{number}') != '/dev/null' for number in (0, 1, 2)))"
     )
-    words = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-I", "-c", lines]
-    assert subprocess.run(words, timeout=60).returncode == 0
+    for every in ("<&- >&- 2>&-", "0>written 1</proc/version 2</proc/version"):
+        words = ["sh", "-c", f'"$@" {every}', "sh", sys.executable, "-I", "-c", lines]
+        assert subprocess.run(words, timeout=60, cwd=tmp_path).returncode == 0
 
 
 def test_a_path_that_cannot_be_used_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import resource
@@ -174,12 +175,14 @@ def main() -> int:
 
 def _open_standard_files() -> None:  # If descriptor 0, 1 or 2 is closed, the next open() would reuse it.
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
-        try:
+        with suppress(OSError):
             os.set_blocking(number, True)  # Writing to a full non-blocking pipe would fail.
-        except OSError:
-            null = os.open(os.devnull, mode)
-            os.set_inheritable(null, True)
-            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+            if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE in (mode, os.O_RDWR):
+                continue
+            os.close(number)  # Where descriptor 2 is closed, bash opens its script as descriptor 2.
+        null = os.open(os.devnull, mode)
+        os.set_inheritable(null, True)
+        setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     # Remove these variables. Even with its option -I, Python reads modules from the directories that they name.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)

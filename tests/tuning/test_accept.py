@@ -92,7 +92,8 @@ def answer(tmp_path: Path) -> Answering:
 def test_capacity_is_answered_from_what_the_file_system_states(answer: Answering) -> None:
     assert answer(Need("n", "files", 1e6)).verdict == PASS
     assert answer(Need("n", "files", 1e9)).verdict == FAIL
-    assert answer(Need("n", "files", 1e6), total_inodes=0).verdict == UNKNOWN
+    unstated = {"total_inodes": 0, "total_bytes": 0}
+    assert {answer(Need("n", kind, 1e6), **unstated).verdict for kind in ("files", "bytes")} == {UNKNOWN}
     assert answer(Need("n", "bytes", 1e9)).verdict == PASS
     assert answer(Need("n", "bytes", 1e15)).verdict == FAIL
 
@@ -231,6 +232,7 @@ def test_verdicts_are_printed_and_stored_although_other_files_cannot_be_written(
     assert again.returncode == 3 and "How fast it is" in again.stdout
     assert "\nPASS     bytes: 1 KiB\n" in strakes("report", "latest").stdout
     needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
+    assert strakes("accept", needs, "/", "--from", "latest").returncode == 2
     failed = strakes("accept", needs, "--from", "latest", "--json", "/dev/full")
     assert failed.returncode == 1 and failed.stdout.split("\n\n")[1].startswith("FAIL")
     assert "the result cannot be written" in failed.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -42,6 +43,9 @@ def command(
     title, wanted = needs_from_toml(needs)
     if from_run is not None:
         run = Store().open(from_run)
+        if directory is not None and os.path.abspath(directory) != (target := run.manifest["target"]):
+            remedy = "Leave out DIR to answer from this run, or leave out --from to measure DIR."
+            raise BadInputError("the run measured another directory", where=run.id, why=target, remedy=remedy)
     elif directory is None:
         again = shell_line(["strakes", "accept", str(needs)])
         remedy = f"Give DIR: {again} DIR. Or answer from a stored run: --from RUN."

@@ -381,7 +381,7 @@ def _own_error(
         where |= {"phase": talk.progress.phase, "operation": talk.progress.name, "ranks_done": talk.progress.ranks_done}
     remedy = "Check that the file system answers. A server may be down, or the limit may be too short."
     if ended == "died":
-        killed = "See in the kernel's log whether memory ran out; otherwise somebody killed the engine."
+        killed = "See in the kernel's log whether memory ran out; else a user or a limit (ulimit -t) killed the engine."
         remedy = killed if "SIGKILL" in why else "Please report this error."
     elif ended == "silent":
         remedy = "Check the host and its network. STRAKES_SILENCE_S sets how many seconds of silence are allowed."

@@ -112,11 +112,11 @@ def _files(need: Need, facts: Mapping[str, Any]) -> Answer:
 
 
 def _bytes(need: Need, facts: Mapping[str, Any]) -> Answer:
-    total = facts["total_bytes"]
+    wanted, total = format_bytes(need.at_least), facts["total_bytes"]
+    if not total:  # Some FUSE file systems do not answer statvfs(3).
+        return Answer(need, UNKNOWN, wanted, "no size is stated", "This file system states no size.")
     verdict = PASS if total >= need.at_least else FAIL
-    return Answer(
-        need, verdict, format_bytes(need.at_least), format_bytes(total), "This is the total size, not the free space."
-    )
+    return Answer(need, verdict, wanted, format_bytes(total), "This is the total size, not the free space.")
 
 
 def _asked(need: Need, results: Results) -> _Rate:

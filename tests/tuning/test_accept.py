@@ -203,6 +203,7 @@ def test_a_rate_passes_if_its_interval_lies_above_the_need(answer: Answering) ->
         ("[[need]]\nkind = 'bandwidth'\nat_least = '1GiB/s'\noperation = 'seek'", "seek"),
         ("[[need]]\nkind = 'clients'\nat_least = 5", "files_per_hour_each"),
         ("[[need]]\nkind = 'clients'\nat_least = 0\nfiles_per_hour_each = 1", "above 0"),
+        ("[[need]]\nkind = 'files'\nat_least = 1e300", "at most"),
         ("[[need]]\nkind = 'clients'\nat_least = 64.5\nfiles_per_hour_each = 1", "a whole number"),
         ("[[need]]\nkind = 'bandwidth'\nat_least = 5\noperation = 'read'", "needs a unit"),
         ("[[need]]\nkind = 'bandwidth'\nat_least = '5GiB'\noperation = 'read'", "not a valid rate"),

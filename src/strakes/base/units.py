@@ -25,7 +25,7 @@ _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400
 _TIME_UNITS |= {unit: _TIME_UNITS[unit[0]] for unit in ("sec", "second", "min", "minute", "hour", "day", "week")}
 _TIME_UNITS |= {f"{unit}s": seconds for unit, seconds in _TIME_UNITS.items() if len(unit) > 2}
 # Maximum number of bytes, bytes per second, seconds or files: more than any file system needs.
-_MOST = 2.0**60
+MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*+([a-zA-Z]*(?:/s)?)\s*$")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": KIB, "Mi": MIB, "Gi": GIB, "Ti": TIB}
 # "B" is a byte and "b" a bit.
@@ -41,7 +41,7 @@ def _parse(text: str, units: Mapping[str, float], kind: str, example: str) -> fl
     match = _NUMBER.match(text)
     factor = units.get(match[2], units.get(match[2].lower())) if match else None
     amount = float(match[1]) * factor if match and factor else 0.0
-    if factor is None or amount > _MOST:
+    if factor is None or amount > MOST:
         shown, why = text if len(text) <= 60 else f"{text[:60]}...", " is too much" if factor else ""
         raise BadInputError(f"not a valid {kind}: {shown!r}{why}", remedy=f"Write, for example, {example}.")
     return amount

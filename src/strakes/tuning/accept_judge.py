@@ -129,7 +129,7 @@ def _asked(need: Need, results: Results) -> _Rate:
         wanted = f"{show(need.at_least, 'B/s')} {need.operation}{by}"
         return _Rate(need, wanted, large, need.at_least, "B/s", clients=need.clients)
     if need.kind == "operations-per-s":
-        wanted = f"{need.at_least:,.0f} {need.operation} a second{by}"
+        wanted = f"{_plain(need.at_least)} {need.operation} a second{by}"
         return _Rate(need, wanted, cells, need.at_least, "op/s", clients=need.clients)
     if need.kind == "files-per-hour":
         wanted = f"{counted(need.at_least, 'file')} an hour{by}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from strakes.base.errors import did_you_mean
 from strakes.base.toml_file import Key, TomlFile, count_value, one_of, read_toml, text_value
-from strakes.base.units import parse_bytes, parse_count, parse_rate
+from strakes.base.units import MOST, parse_bytes, parse_count, parse_rate
 from strakes.studies.metadata_ops import OPERATIONS
 
 Kind = Literal["files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s"]
@@ -42,8 +41,8 @@ class Need:
 def _amount(parse: Callable[[str], float], *, unit: bool = False, whole: bool = False) -> Callable[[object], float]:
     def check(value: object) -> float:
         number = parse(value) if isinstance(value, str) else value
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
-            raise ValueError("expected a number above 0")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= MOST:
+            raise ValueError(f"expected a number above 0 and at most {MOST:.3g}")
         if (unit and number is value) or (whole and number % 1):
             raise ValueError("a rate needs a unit" if unit else "expected a whole number")
         return float(number)

@@ -328,7 +328,7 @@ class Engine(ABC):
             gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)
             why = "the engine was stopped" if gone else NOT_ENDED
             if gone and ended == "silent":
-                why = "rank 0 was stopped, or the node of rank 0 hangs or cannot be reached"
+                why = "rank 0 or its launcher was stopped, or the node of rank 0 hangs or cannot be reached"
             for message in process.remaining():
                 self._take(message)
         after_s = (self.silence_s or 0.0) if ended == "silent" else limit_s + _OVERTIME_S

@@ -96,8 +96,9 @@ def _read(path: Path, most_bytes: int) -> bytes:
     except OSError as error:
         if isinstance(error, PermissionError) and not isinstance(error, PlantedFileError):
             raise of_another_user(error, path) from error
-        why = error.strerror or str(error)
-        raise EnvironmentLacksError("a file of the store cannot be read", where=str(path), why=why) from error
+        why, remedy = error.strerror or str(error), "Check the file system of the store, or set STRAKES_STORE."
+        what = "a file of the store cannot be read"
+        raise EnvironmentLacksError(what, where=str(path), why=why, remedy=remedy) from error
 
 
 def whole_length(data: bytes) -> int:

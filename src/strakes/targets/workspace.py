@@ -36,6 +36,7 @@ _FULL = ("the file system is full", "Free some space there, or choose another di
 _PROBLEMS = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
+    errno.EIO: ("the file system fails", "Check the file system and its servers, or choose another directory."),
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OTHER_PROBLEM = ("strakes cannot work in this directory", "Give a directory that you can write to.")

@@ -113,6 +113,7 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     (read_lines, "{}\n" + '{"a": [' + "[]," * 5_000_000 + "[]]}\n{}\n", "line 2"),
     (read_file, '\n{"access": "bwMiB", "x": [' + "[]," * 1_000_000 + "[]]}", "2000000 values"),
     *((reader, gzip.compress(bytes(1 << 20)) * 64, "too long") for reader in STREAMS),
+    (read_file, "".join(f"n{i % 60}: IOR-4.0.0: x\n" for i in range(40_000)), "too many lines of 60 programs"),
     (read_published, gzip.compress(b"[") + gzip.compress(b"{}," * 100_000) * 110 + gzip.compress(b"{}]"), "values"),
 )
 
@@ -171,10 +172,12 @@ def test_a_result_that_is_made_to_be_slow_is_read_or_refused_in_a_moment(tmp_pat
         read_file(path)
 
 
-def test_a_result_that_takes_longer_than_its_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_that_takes_more_than_its_limits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.interop.formats._MOST_S", 0.05)
-    (tmp_path / "result").write_text("x 1 MiB/s\n" * 200_000)
+    (tmp_path / "result").write_text("x 1 MiB/s\n" * 1_000_000)
     assert "takes too long" in refuse(read_file, tmp_path / "result").what
+    monkeypatch.setattr("strakes.base.interrupts._MOST_BYTES", 8 << 20)
+    assert "8 MiB of memory" in refuse(read_file, tmp_path / "result").why
 
 
 @pytest.mark.parametrize("line", SLOW_LINES, ids=range(len(SLOW_LINES)))

@@ -1,17 +1,20 @@
-"""Defer signals while a new file or process is recorded for removal, and interrupt code that exceeds a time limit."""
+"""Defer signals while a new file or process is recorded for removal, and interrupt code that exceeds its limits."""
 
 from __future__ import annotations
 
+import resource
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from strakes.base.errors import StrakesError
 
 # The watchdog thread (runs/watchdog.py) interrupts the main thread by SIGALRM.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+_MOST_BYTES = 768 << 20  # Maximum memory for a file. The process takes less than 1 GB.
 
 
 @contextmanager
@@ -54,3 +57,25 @@ def ended_after(seconds: float, error: StrakesError, timer: int, number: signal.
     finally:
         signal.setitimer(timer, *outer)
         signal.signal(number, before)
+
+
+@contextmanager
+def limited(seconds: float, error: Callable[[str], StrakesError]) -> Iterator[None]:
+    """Limit the processor time and the memory of a ``with`` block. No effect outside the main thread.
+
+    ``error``: returns the error to raise at a limit from its reason.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    data, (soft, hard) = Path("/proc/self/statm").read_text().split()[5], resource.getrlimit(resource.RLIMIT_DATA)
+    most = int(data) * resource.getpagesize() + _MOST_BYTES
+    resource.setrlimit(resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard))
+    late = error(f"it takes more than {seconds:g} s of processor time")
+    try:
+        with ended_after(seconds, late, signal.ITIMER_VIRTUAL, signal.SIGVTALRM):
+            yield
+    except MemoryError:
+        raise error(f"it takes more than {_MOST_BYTES >> 20} MiB of memory") from None
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

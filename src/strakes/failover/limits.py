@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
-from strakes.base.interrupts import ended_after
+from strakes.base.interrupts import ended_after, limited
 
 # Maximum number of resources or nodes, then of constrained pairs of resources. Rules take quadratic time.
 MOST_RESOURCES, _MOST_PAIRS = 1000, 5000
@@ -59,10 +59,8 @@ def too_many_copies(cib: Xml.Element) -> str:
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Limit the processor time of a ``with`` block in the main thread. Raises BadInputError at the limit."""
-    why = f"reading the files and evaluating the rules takes more than {_MOST_S:g} s of processor time"
-    error = BadInputError("this configuration cannot be checked", where=where, why=why)
-    return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
+    """Limit time and memory of a ``with`` block in the main thread. Raises BadInputError at a limit."""
+    return limited(_MOST_S, lambda why: BadInputError("this configuration cannot be checked", where=where, why=why))
 
 
 def matches(pattern: str, name: str) -> bool:

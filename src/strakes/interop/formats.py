@@ -9,7 +9,6 @@ import gzip
 import io
 import re
 import shlex
-import signal
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.base.files import read_regular
 from strakes.base.foreign_text import for_shell
-from strakes.base.interrupts import ended_after
+from strakes.base.interrupts import limited
 from strakes.base.units import format_bytes
 from strakes.interop import reader_elbencho as elbencho
 from strakes.interop import reader_fio as fio
@@ -38,6 +37,7 @@ _MOST_LINES = 2_000_000  # Maximum number of lines in a file. Each takes some 10
 _MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JSON take 5 s.
 # Maximum number of results in a file. Each becomes a run in the store: 1,000 take about a minute (measured).
 _MOST_RESULTS = 1000
+_MOST_RATES = 50_000  # Maximum number of rates in a file. Each takes 5 kB of memory when it is stored (measured).
 _MOST_SHOWN = 10  # Maximum number of unreadable results that a message lists. The message grows in proportion.
 
 
@@ -98,9 +98,8 @@ class ResultFile:
 def read_file(path: Path) -> ResultFile:
     """Read the results in a file. Raises BadInputError that lists the known formats if the file has no results."""
     # The error is not a BadInputError, because readers catch BadInputError.
-    what, why = "the file takes too long to read", f"it takes more than {_MOST_S:g} s of processor time"
-    error = EnvironmentLacksError(what, where=str(path), why=why, remedy="Import parts of it.")
-    with ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM):
+    what, remedy = "the file takes too long to read or is too large", "Import parts of it."
+    with limited(_MOST_S, lambda why: EnvironmentLacksError(what, where=str(path), why=why, remedy=remedy)):
         return _read_results(path)
 
 
@@ -124,6 +123,9 @@ def _read_results(path: Path) -> ResultFile:
             why, remedy = f"the file has more than {_MOST_RESULTS} results", "Import parts of it."
             raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     found = [one for one in results if isinstance(one, Foreign) and one.figures]
+    if sum(len(figure.values) for test in found for figure in test.figures) > _MOST_RATES:
+        why, remedy = f"the file has more than {_MOST_RATES} rates", "Import parts of it."
+        raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     # Quote commands as in a shell, so that the search for secrets finds all of them.
     tests = tuple(without_secrets_in(replace(one, command=for_shell(one.command))) for one in found)
     unread = tuple(one for one in results if isinstance(one, Unread))

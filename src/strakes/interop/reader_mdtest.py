@@ -22,7 +22,7 @@ _ITEMS = re.compile(r"[ \t]*(\d+) tasks, (\d+) (?:files/directories|files|direct
 
 def read_text(block: Block) -> Iterator[Result]:
     """Read each summary table of a run. mdtest -f prints a table for each number of tasks."""
-    launched = re.search(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", block.text)
+    launched = re.search(r"(?m)^[ `]*mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", block.text)
     command = block.search(r"^[ \t]*Command line used:\s*(.*)$")
     cut_off = [_CUT_OFF] if launched and not block.search(r"^[ \t]*(-- finished at )") else []
     settings: dict[str, Setting] = {"ranks": int(launched[2]), "nodes": int(launched[3])} if launched else {}

@@ -25,6 +25,7 @@ _WRAPPED = re.compile(
 # Maximum length of a prefix before each line, from a launcher, logger or mailer. Search time grows in proportion.
 _LONGEST_PREFIX = 80
 _MOST_MIXED = 64  # Maximum number of programs whose lines alternate in a file. The reading time grows in proportion.
+_MOST_LINES = 2_000_000  # Maximum number of lines of all these texts. Their reading takes about a minute (estimated).
 
 # Bytes at the beginning of a file to search for prefixes. The search time is proportional to this number.
 _BEGINNING = 1 << 20
@@ -66,6 +67,9 @@ def _programs(lines: list[str], prefix: str, tools: Iterable[Printed]) -> Iterat
     if len(programs) > _MOST_MIXED:
         remedy = "Write the output of each program to a file of its own."
         raise BadInputError(f"the file mixes the lines of more than {_MOST_MIXED} programs", remedy=remedy)
+    if len(programs) * len(lines) > _MOST_LINES:
+        remedy = "Write the output of each program to a file of its own."
+        raise BadInputError(f"the file mixes too many lines of {len(programs)} programs", remedy=remedy)
     for program in [*programs, None]:
         yield [line if (tag if tag in programs else None) == program else "" for tag, line in tagged]
 

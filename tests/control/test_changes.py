@@ -91,6 +91,11 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     with pytest.raises(MeasurementError, match="no answer"):
         change.set_values(world.target(), {"number": 500}, store=root)
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
+    world.on_step = Mock(side_effect=CommandTimeout("no answer within 10 s"))  # It may still change the value later.
+    with pytest.raises(CommandTimeout) as cut_off:
+        change.set_values(world.target(), {"option": "fast"}, store=root)
+    assert cut_off.value.__notes__[0].startswith("settings are still changed: option may be fast (before: default)")
+    assert [one.outcome for one in restore(root, ask=world.ask)] == ["unchanged"]
     world.write("option", "--out-file=/etc/passwd")  # The tool that restores the value would take it for an option.
     with pytest.raises(MeasurementError, match="is not understood"):
         change.set_values(world.target(), {"option": "fast"}, store=root)

@@ -204,7 +204,9 @@ def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkey
     monkeypatch.setenv("CEPH_CONF", "/site/ceph.conf")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "/tmp")
+    monkeypatch.setenv("CIB_file", "/tmp/cib.xml")
     secure_environment()
+    assert "CIB_file" not in os.environ
     assert (os.environ["HOME"], os.environ["CEPH_CONF"]) == (str(tmp_path), "/site/ceph.conf")
     assert os.environ["XDG_CONFIG_HOME"] == str(tmp_path) and "XDG_CACHE_HOME" not in os.environ
 

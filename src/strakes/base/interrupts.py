@@ -15,6 +15,8 @@ from strakes.base.errors import StrakesError
 # The watchdog thread (runs/watchdog.py) interrupts the main thread by SIGALRM.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 _MOST_BYTES = 768 << 20  # Maximum memory for a file. The process takes less than 1 GB.
+# Functions that return a text to print if a signal ends the process at once. They run in a signal handler.
+last_words: list[Callable[[], str]] = []
 
 
 @contextmanager

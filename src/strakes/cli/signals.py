@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from strakes.base.errors import InterruptedByUser
+from strakes.base.foreign_text import for_terminal
+from strakes.base.interrupts import last_words
 
 _AGAIN_S = 0.05  # Seconds until a signal is sent again, if Python dropped its KeyboardInterrupt.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -46,6 +48,7 @@ def orderly_signals() -> Iterator[None]:
         count += 1
         if count > len(_STOPPING):
             _write(f"{_SHOW_CURSOR}\n" if os.isatty(2) else "")
+            _write("".join(f"  also: {for_terminal(text)}\n" for words in last_words if (text := words())))
             os._exit(InterruptedByUser.exit_status)
         if below is None:
             _write(f"{_STOPPING[count - 1]}\n")

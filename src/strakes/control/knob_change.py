@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,8 +17,9 @@ from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, remembering
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError, values_in_force
-from strakes.control.knob_restore import Restored, close_change, settle, shown
+from strakes.control.knob_restore import Restored, close_change, left_named, settle, shown, still_changed
 from strakes.runs.watchdog import ENDING_S, before_forced_end, write_error
+from strakes.targets.command import CommandCutOffError
 from strakes.targets.target import Target
 
 _restoring = threading.Lock()  # Keeps the main thread and the watchdog from restoring settings at the same time.
@@ -134,9 +134,9 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
 
     def undo() -> str:
         _put_back(target, root, journal, change)
-        return _left(journal)
+        return still_changed(journal)
 
-    with before_forced_end(undo):
+    with left_named(journal), before_forced_end(undo):
         try:
             for knob, wanted, places in plan:
                 for place in places:
@@ -146,14 +146,8 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
                 change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
             yield journal, change
         except BaseException:
-            try:
-                _put_back(target, root, journal, change)
-            finally:  # A second interrupt replaces the exception.
-                if (error := sys.exception()) and (left := _left(journal)):
-                    error.add_note(left)
+            _put_back(target, root, journal, change)
             raise
-        finally:
-            journal.release()
 
 
 def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) -> list[Restored]:
@@ -166,16 +160,6 @@ def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) 
     write_error(f"strakes: {restored}" for restored in done if restored.outcome == "changed by others")
     change.restored = (*change.restored, *done)
     return [restored for restored in done if not restored.done]
-
-
-def _left(journal: KnobJournal) -> str:
-    state = journal.state()
-    still = [
-        f"{entry.place.name_with_host} {'is' if entry.known else 'may be'} "
-        f"{shown(entry.effective if entry.known else entry.wanted)} (before: {shown(entry.before)})"
-        for entry in (state.open_entries if state else ())
-    ]
-    return f"settings are still changed: {'; '.join(still)}. Put them back with: strakes knobs restore" if still else ""
 
 
 def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
@@ -211,8 +195,17 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
             value = moved.read(ask)
             beside[_record(moved, value, value, journal, target)] = moved, value
     number = _record(place, before, before if already else wanted, journal, target)
-    if not already:
-        place.write(wanted, ask)
+    try:
+        if not already:
+            place.write(wanted, ask)
+    except CommandCutOffError:
+        raise
+    except StrakesError:
+        if (now := place.read(ask)) == before:
+            close_change(journal, number, place, "unchanged", before)
+        else:
+            journal.note("did", number=number, effective=now)
+        raise
     journal.note("did", number=number, effective=place.read(ask))
     texts = []
     for each, (moved, value) in beside.items():

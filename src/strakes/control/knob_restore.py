@@ -6,13 +6,15 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
+from strakes.base.interrupts import last_words
 from strakes.base.processes import commands_of, lock_holder
 from strakes.control.knob_hold import KnobRecord, give_back, hand_over, other_store, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
@@ -122,13 +124,38 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     if journal is None:
         why, left = _user_of(state.owner, life, state.path), state.open_entries if state.path.exists() else ()
         return [_outcome(state.id, entry, "in use", None, why) for entry in left]
-    try:
+    with left_named(journal):
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
         return settle(root, journal, keep=keep, ask=ask)
+
+
+@contextmanager
+def left_named(journal: KnobJournal) -> Iterator[None]:
+    """Release a journal at the end of a ``with`` block. If the block is interrupted, name the settings still changed."""
+    words = partial(still_changed, journal)
+    last_words.append(words)
+    try:
+        yield
+    except BaseException as error:
+        if left := words():
+            error.add_note(left)
+        raise
     finally:
+        last_words.remove(words)
         journal.release()
+
+
+def still_changed(journal: KnobJournal) -> str:
+    """Return a text that names the settings in a journal that are not put back, or ""."""
+    state = journal.state()
+    still = [
+        f"{entry.place.name_with_host} {'is' if entry.known else 'may be'} "
+        f"{shown(entry.effective if entry.known else entry.wanted)} (before: {shown(entry.before)})"
+        for entry in (state.open_entries if state else ())
+    ]
+    return f"settings are still changed: {'; '.join(still)}. Put them back with: strakes knobs restore" if still else ""
 
 
 def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
@@ -152,7 +179,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     original = {record.place.key: record.before for record in records(root)[0] if record.place.key not in older}
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
     done: list[Restored] = []
-    silent = ""
+    silent: dict[str, str] = {}
     begun = {entry.number: entry.before for entry in state.open_entries}
     tried: set[int] = set()
     while left := [entry for entry in state.open_entries if entry.number not in tried]:
@@ -166,7 +193,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
             continue
         try:
             why = "a later change of this setting must be undone first" if key in newer else ""
-            if not (why := why or _hindrance(entry, root, silent)):
+            if not (why := why or _hindrance(entry, root, silent.get(own.place.host, ""))):
                 restored = _put_back(journal, state, entry, own.before, ask)
                 if restored.done and own.before != (before := begun.get(own.number, own.before)):
                     why = "somebody else has changed it since"
@@ -175,7 +202,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
                 state = journal.state() or state
                 continue
         except CommandTimeout as error:
-            silent, why = f"{error.where} does not answer", f"{error.what}: {error.where}"
+            silent[own.place.host], why = f"{error.where} does not answer", f"{error.what}: {error.where}"
         except StrakesError as error:
             why = "; ".join(filter(None, (error.why or error.what, error.remedy)))
         done.append(_outcome(state.id, entry, "not put back", None, why))
@@ -202,6 +229,9 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
     except PlaceGoneError as error:
         return _settle(journal, entry, "gone", None, error.why)
     ours = entry.effective if entry.known else entry.wanted
+    if not (entry.known or state.tried_unix_s) and (place.host or place.cluster) and value == entry.before != ours:
+        why = f"the command that sets it to {shown(ours)} was cut off, and may still do so on a server"
+        return _outcome(state.id, entry, "not put back", value, why)
     if value == entry.before or (value == own != ours):
         return _settle(journal, replace(entry, before=value), "unchanged", value)
     # The process that made the change also undoes an adjusted value that it could not record.

@@ -86,7 +86,11 @@ class Completed:
         return _last_line(self.stderr) or _last_line(self.stdout) or f"exit status {self.status}"
 
 
-class CommandTimeout(MeasurementError):
+class CommandCutOffError(MeasurementError):
+    """A command was killed or lost its connection. What it started on a server may still run."""
+
+
+class CommandTimeout(CommandCutOffError):
     """A command did not end within its time limit."""
 
 
@@ -218,9 +222,9 @@ def _signal(child: subprocess.Popen[bytes]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
 
 
-def _too_much(argv: Sequence[str], why: str) -> MeasurementError:
+def _too_much(argv: Sequence[str], why: str) -> CommandCutOffError:
     what, remedy = "a command printed too much", "Run the command yourself to see the output."
-    return MeasurementError(what, where=shlex.join(argv), why=why, remedy=remedy)
+    return CommandCutOffError(what, where=shlex.join(argv), why=why, remedy=remedy)
 
 
 def _last_line(text: str) -> str:
@@ -254,13 +258,13 @@ class Servers:
         return through([word.replace("{host}", host) for word in shlex.split(self.template)], argv)
 
     def runner(self, host: str, run: Runner) -> Runner:
-        """Return a runner for commands on a host. The runner raises MeasurementError if the host cannot be reached."""
+        """Return a runner for commands on a host. The runner raises CommandCutOffError if the host cannot be reached."""
 
         def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             done = run(self.argv(host, argv), timeout_s)
             if done.status == _NOT_REACHED_STATUS and _shells_in(shlex.split(self.template)):
                 remedy = f"Try: {shlex.join(self.argv(host, ['true']))}"
-                raise MeasurementError("a server cannot be reached", where=host, why=done.last_line, remedy=remedy)
+                raise CommandCutOffError("a server cannot be reached", where=host, why=done.last_line, remedy=remedy)
             return Completed(tuple(argv), done.status, done.stdout, done.stderr)
 
         return on_host

@@ -263,6 +263,8 @@ def test_plan_writes_files_and_overwrites_them_only_with_replace(strakes: Strake
     refused = strakes("failover", "plan", book, "-o", book.parent, "--replace")
     assert refused.returncode == 2 and "would overwrite its description" in refused.stderr
     assert book.read_text() == Path(EXAMPLES["tianhe2"]).read_text()
+    (book.parent / "cluster.toml").unlink()  # Without it, the directory is no plan, but for example / with its etc.
+    assert strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", book.parent, "--replace").returncode == 2
 
 
 def test_a_replaced_plan_is_not_written_through_symbolic_links(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ def secure_environment() -> None:
 
     Relative directories are removed from PATH. If other users can replace files in HOME or TMPDIR, another directory is
     set. The variables of unsafe cache or settings directories are removed. CEPH_CONF is set, because Ceph's tools
-    otherwise search the current directory. UTC replaces a time zone (TZ) with an offset of a day or more. Variables that
-    make Pacemaker's tools read and change a file in place of the running cluster are removed.
+    otherwise search the current directory. UTC replaces a time zone (TZ) with an offset of a day or more. Variables
+    that make Pacemaker's tools read and change a file in place of the running cluster are removed.
     """
     for name in ("CIB_file", "CIB_shadow"):
         os.environ.pop(name, None)

@@ -122,7 +122,7 @@ def restore_command(
         say(restored)
     damaged = _print_damaged()
     if not done and not damaged:
-        say(f"No settings to put back in the store {default_root()}.")
+        say(f"No settings{f' of {directory}' if directory else ''} to put back in the store {default_root()}.")
     return 0 if all(restored.good for restored in done) and not damaged else 1
 
 
@@ -146,7 +146,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
     for record in without:
         say(f"the journal of {record.place.knob} is lost; strakes knobs restore puts back {shown(record.before)}")
     if not states and not without:
-        say("No settings to put back.")
+        say(f"No settings{f' of {directory}' if directory else ''} to put back in the store {default_root()}.")
     _print_damaged()
 
 

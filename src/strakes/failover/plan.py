@@ -76,15 +76,15 @@ def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     replicated = [target for target in cluster.targets if target.replicated]
     if not replicated:
         return ()
-    common = "/etc/drbd.d/global_common.conf"
-    resources = [
-        _rendered("drbd.res", f"/etc/drbd.d/{one.name}.res", cluster=cluster, target=one, fence_peer_s=_FENCE_PEER_S)
-        for one in replicated
-    ]
     return (
         PlannedFile("etc/drbd.conf", _DRBD_CONF, "/etc/drbd.conf"),
-        PlannedFile(common[1:], "global { usage-count no; }\n", common),
-        *resources,
+        PlannedFile("etc/drbd.d/global_common.conf", "global { usage-count no; }\n", "/etc/drbd.d/global_common.conf"),
+        *(
+            _rendered(
+                "drbd.res", f"/etc/drbd.d/{one.name}.res", cluster=cluster, target=one, fence_peer_s=_FENCE_PEER_S
+            )
+            for one in replicated
+        ),
     )
 
 
@@ -232,14 +232,14 @@ def _environment() -> Environment:
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:
     """Write the plan for a description. Return the cluster and the files. Raises BadInputError.
 
-    ``replace``: also write to a directory that is not empty.
+    ``replace``: also write to a directory with an earlier plan.
     """
     cluster, text = read_description(description)
     files = (PlannedFile(DESCRIPTION, text), *plan_files(cluster))
     try:
         with closing(open_directory(directory, make=0o777)) as opened, pinned(directory, opened):
-            if os.listdir(opened) and not replace:
-                remedy = "Give another one, or --replace to write over an earlier plan."
+            if (names := os.listdir(opened)) and not (replace and DESCRIPTION in names):
+                remedy = "Give another one, or --replace to write over an earlier plan (it has a cluster.toml)."
                 raise BadInputError("the directory is not empty", where=str(directory), remedy=remedy)
             if description.parent.samefile(directory) and description.name in {file.path for file in files[1:]}:
                 raise BadInputError("the plan would overwrite its description", where=str(description))

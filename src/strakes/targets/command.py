@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import PurePath
 from typing import Generic, Protocol, TypeVar
@@ -113,14 +114,6 @@ class Command(Generic[T_co]):
         return self.read(run(self.argv, self.timeout_s))
 
 
-def run_unmarked(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-    """Run a command of the user like :func:`run`, but without the environment variable that marks processes of strakes.
-
-    strakes kills marked processes when it ends, but a service that the user's command starts must continue to run.
-    """
-    return run(argv, timeout_s, mark={})
-
-
 def run(
     argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S, *, mark: Mapping[str, str] | None = None
 ) -> Completed:
@@ -180,6 +173,10 @@ def run(
                 remedy="Check whether a server is down or overloaded, then try again.",
             )
         return Completed(tuple(argv), status, *texts)
+
+
+# Runs a command of the user. strakes kills marked processes when it ends, but services that the command starts stay.
+run_unmarked: Runner = partial(run, mark={})
 
 
 def search_path() -> str:
@@ -258,7 +255,7 @@ class Servers:
         return through([word.replace("{host}", host) for word in shlex.split(self.template)], argv)
 
     def runner(self, host: str, run: Runner) -> Runner:
-        """Return a runner for commands on a host. The runner raises CommandCutOffError if the host cannot be reached."""
+        """Return a runner for commands on a host, which raises CommandCutOffError if the host cannot be reached."""
 
         def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             done = run(self.argv(host, argv), timeout_s)

@@ -133,7 +133,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
 
 @contextmanager
 def left_named(journal: KnobJournal) -> Iterator[None]:
-    """Release a journal at the end of a ``with`` block. If the block fails, name the settings that are still changed."""
+    """Release a journal at the end of a ``with`` block. If the block fails, name the settings still changed."""
     words = partial(still_changed, journal)
     last_words.append(words)
     try:

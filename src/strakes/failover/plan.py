@@ -76,15 +76,14 @@ def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     replicated = [target for target in cluster.targets if target.replicated]
     if not replicated:
         return ()
+    resources = [
+        _rendered("drbd.res", f"/etc/drbd.d/{one.name}.res", cluster=cluster, target=one, fence_peer_s=_FENCE_PEER_S)
+        for one in replicated
+    ]
     return (
         PlannedFile("etc/drbd.conf", _DRBD_CONF, "/etc/drbd.conf"),
         PlannedFile("etc/drbd.d/global_common.conf", "global { usage-count no; }\n", "/etc/drbd.d/global_common.conf"),
-        *(
-            _rendered(
-                "drbd.res", f"/etc/drbd.d/{one.name}.res", cluster=cluster, target=one, fence_peer_s=_FENCE_PEER_S
-            )
-            for one in replicated
-        ),
+        *resources,
     )
 
 
@@ -186,7 +185,6 @@ def _import_options(target: ServedTarget) -> str:
 
 
 def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
-    soft_s, hard_s = recovery_limits(cluster)
     scripts = {node.bmc.password_script for node in cluster.nodes}
     scripts |= {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}
     return _rendered(
@@ -200,8 +198,7 @@ def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
         authentication="/etc/drbd.d/authentication.secret",
         create_pool=_create_pool,
         s_per_client=_PUBLISHED_S_PER_CLIENT,
-        soft_s=soft_s,
-        hard_s=hard_s,
+        **dict(zip(("soft_s", "hard_s"), recovery_limits(cluster), strict=True)),
     )
 
 

@@ -234,6 +234,26 @@ def test_the_work_gets_a_broken_pipe_when_its_reader_closes() -> None:
         assert process.wait(20) == 9
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+def test_work_continues_and_ends_although_its_reader_is_stopped(is_read: bool) -> None:
+    work = """
+        from strakes.cli.say import LineWriter
+        lines = LineWriter()
+        for number in range(3000):
+            lines.say(f"{number} {'x' * 200}")
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        print("all", file=sys.stderr, flush=True)
+        signal.pause()
+        return 0
+    """
+    with start(work) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stderr.readline() == "all\n"
+        assert not is_read or any("lines could not be printed" in line for line in process.stdout)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
 DEAD = "{'lus-MDT0000': LostServer('mds1', 'DISCONN')}"
 
 

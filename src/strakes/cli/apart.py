@@ -131,6 +131,7 @@ class _Watch:
     _forwarded: Collection[int]
     _status: int | None = None
     _is_childless: bool = False
+    _interrupted_s: float = 0.0
     _still: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,18 +142,17 @@ class _Watch:
         self._signals = int(library.signalfd(-1, watched, os.O_CLOEXEC))
 
     def wait_for_the_work(self) -> int:
-        interrupted_s = 0.0
         while self._status is None:
             if number := self._next_signal(_LOOK_EVERY_S):
                 if number == _DONE:
                     with suppress(BlockingIOError, IndexError):  # Slurm and supervisors may send the same signal.
                         return os.read(self._status_of_child, 1)[0]
                 if number in self._forwarded:
-                    interrupted_s = interrupted_s or time.monotonic()
+                    self._interrupted_s = self._interrupted_s or time.monotonic()
                 self._take(number)
-            elif interrupted_s:
+            elif self._interrupted_s:
                 hangs = self._still_s() > _HANGS_AFTER_S
-                if hangs and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
+                if hangs and time.monotonic() - self._interrupted_s > _GIVE_UP_AFTER_S:
                     return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
             elif self._is_watched():
                 self._still.clear()
@@ -214,10 +214,14 @@ class _Watch:
             os.write(2, f"strakes: {for_terminal(text)}\n".encode())
 
     def wait_for_the_reader(self, relays: Sequence[_Relay]) -> int:
-        """Wait until all output of the child is written. Return 0, or the exit status after an interrupt."""
+        """Wait until all output of the child is written. Return 0, or the exit status after an interrupt.
+
+        After an interrupt, wait only for a second, because the reader may be stopped.
+        """
         quiet_s = 0.0
         while quiet_s < _LAST_S and any(relay.is_alive() for relay in relays):
-            quiet_s = 0.0 if any(relay.is_busy for relay in relays) else quiet_s + _TICK_S
+            is_busy = not self._interrupted_s and any(relay.is_busy for relay in relays)
+            quiet_s = 0.0 if is_busy else quiet_s + _TICK_S
             if number := self._next_signal(_TICK_S):
                 self._take(number)
             if number in self._forwarded:

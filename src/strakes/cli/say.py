@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from queue import Full, Queue
 from typing import TextIO
 
 import click
 
 from strakes.base.errors import StrakesError
 from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted
 
 # Program name that the user typed. Only the start script of a checkout sets this variable.
 _CALLED = os.environ.get("STRAKES_CALLED", "")
+_MOST_WAITING = 1000  # Maximum number of lines in memory that the reader has not read. Memory grows in proportion.
 # Names of all commands, from the modules in this directory.
 _COMMANDS = "|".join(name.removesuffix(".py").removesuffix("_") for name in os.listdir(os.path.dirname(__file__)))
 
@@ -112,3 +118,43 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
 def say_lines(text: str) -> None:
     """Print a text of several lines, such as the output of a job. Adds no newline."""
     click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False)
+
+
+class LineWriter(threading.Thread):
+    """Print lines in a thread, because the reader of standard output may be stopped. Too many lines are dropped."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._waiting, self._dropped, self._is_unread = Queue[str](_MOST_WAITING), 0, False
+        self.start()
+
+    def say(self, text: str) -> None:
+        """Print a line later. Raises BrokenPipeError if the reader has closed standard output."""
+        if self._is_unread:
+            raise BrokenPipeError
+        try:
+            self._waiting.put_nowait(as_called(for_terminal(text)))
+        except Full:
+            self._dropped += 1
+
+    def settle(self, limit_s: float = 1.0) -> None:
+        """Wait up to ``limit_s`` seconds until all lines are printed."""
+        until_s = time.monotonic() + limit_s
+        while self._waiting.unfinished_tasks and time.monotonic() < until_s:
+            time.sleep(0.01)
+
+    def run(self) -> None:
+        """Print the waiting lines, and the number of dropped ones."""
+        while True:
+            lines = [self._waiting.get()]
+            if self._dropped and self._waiting.empty():
+                lines.append(f"strakes: {counted(self._dropped, 'line')} could not be printed, as nothing was read")
+                self._dropped = 0
+            rest = "".join(f"{text}\n" for text in lines).encode(sys.stdout.encoding, "backslashreplace")
+            with suppress(OSError):  # A full disk or a closed terminal must not end the watch.
+                while rest:
+                    try:
+                        rest = rest[os.write(1, rest) :]
+                    except BrokenPipeError:
+                        self._is_unread, rest = True, b""
+            self._waiting.task_done()

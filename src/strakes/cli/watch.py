@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -31,7 +32,7 @@ from strakes.cli.options import (
     option,
     write_json,
 )
-from strakes.cli.say import remark, say
+from strakes.cli.say import LineWriter, remark, say
 from strakes.model.service_level import ServiceLevel, parse_service_level
 from strakes.targets.command import Servers
 
@@ -135,7 +136,7 @@ def run_command(
     from strakes.watch.metrics import Metrics, serve
     from strakes.watch.ring import Ring
     from strakes.watch.sources import sources_of
-    from strakes.watch.values import WatchEvent, line
+    from strakes.watch.values import line
     from strakes.watch.watch import Watch
 
     if levels and no_probe:
@@ -163,15 +164,7 @@ def run_command(
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             remark(f"the store is inside {directory}: when this directory hangs, nothing can be stored")
 
-    def show(event: WatchEvent) -> None:
-        try:
-            say(line(event))
-        except BrokenPipeError:
-            raise
-        except OSError:  # A full disk or a closed terminal must not end the watch.
-            pass
-
-    alerts = AlertSender(alarm_command or ())
+    alerts, lines = AlertSender(alarm_command or ()), LineWriter()
     live = LiveWatch(
         [target.path for target in targets],
         sources,
@@ -181,19 +174,21 @@ def run_command(
         levels=levels,
         probe=not no_probe,
         metrics=shown,
-        say=show,
+        say=lambda event: lines.say(line(event)),
     )
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     say(f"watching {', '.join(map(str, directories))}; kept in {store}")
+    sys.stdout.flush()
     UNLIMITED[0] = 1
     try:
         run_live(live, stopping.is_set)
     finally:
         if waiting := alerts.settle(1.0 if alerts.why else 10.0):
-            remark(f"{counted(waiting, 'alarm')} could not be delivered: {alerts.why}")
-    say("stopped; strakes watch report shows what was measured")
+            lines.say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.why}")
+    lines.say("stopped; strakes watch report shows what was measured")
+    lines.settle()
     return 0
 
 

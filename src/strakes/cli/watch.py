@@ -34,7 +34,7 @@ from strakes.cli.options import (
 )
 from strakes.cli.say import LineWriter, remark, say
 from strakes.model.service_level import ServiceLevel, parse_service_level
-from strakes.targets.command import Servers
+from strakes.targets.command import Servers, end_running
 
 if TYPE_CHECKING:
     from strakes.targets.target import Target
@@ -177,8 +177,13 @@ def run_command(
         say=lambda event: lines.say(line(event)),
     )
     stopping = threading.Event()
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        end_running()  # A tool may hang.
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+        signal.signal(number, stop)
     say(f"watching {', '.join(map(str, directories))}; kept in {store}")
     sys.stdout.flush()
     UNLIMITED[0] = 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from strakes.base.units import counted, format_duration
 from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
 from strakes.runs.messages import LoggedOperation
+from strakes.targets.command import end_grace
 from strakes.targets.marker import WATCH_RUN
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
@@ -31,6 +32,7 @@ _SOON_S = 30.0
 _MOST_OPEN = 1000  # Maximum number of unfinished events in memory. Memory grows in proportion.
 _MOST_FULL, _MOST_SAID = 500, 300
 _LATE_S, _STEP_S = 5.0, 2.0
+_LONG_S = 5.0  # Seconds of a step after which no further source is read: half the time limit of a command.
 # An alarm begins if this number of successive minutes miss a service level, and ends if as many minutes meet the level.
 _MINUTES = 5
 
@@ -152,7 +154,11 @@ class LiveWatch:
         """Read the due sources, and report new events. ``since``: break since the last call."""
         now_s = self._clock()
         events, self._first = [*self._first, *self._broken(since, now_s)], []
-        for source in self._sources:
+        began_s = time.monotonic()
+        # Read unreadable sources last, because each may take a time limit. Continue with them in the next step.
+        for source in sorted(self._sources, key=lambda one: (one.name in self._unread, self._due_s[one.name])):
+            if time.monotonic() - began_s > _LONG_S:
+                break
             due_s = self._due_s[source.name]
             # A reading that is due only in the far future shows that the clock was set back, so read now.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
@@ -339,4 +345,5 @@ def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
             live.step(since)
             since = clocks.rest(_TICK_S)
     finally:
+        end_grace()
         live.close()

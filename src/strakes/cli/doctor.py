@@ -75,7 +75,7 @@ def examine() -> Iterator[MachineCheck]:
     for name, find in finders.items():
         try:
             yield MachineCheck(name, "ok", find())
-        except EnvironmentLacksError as error:
+        except StrakesError as error:
             yield MachineCheck(name, "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
     present = {name for hello in hellos for name in hello.backends}
     absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in present}

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import median
 
-from strakes.watch.reading import CounterReading
+from strakes.watch.reading import PING_S, CounterReading
 
 # Minimum clock offset to detect. Even with equal clocks, a server and its client record an outage up to 25 s apart.
 _LEAST_S = 30.0
 _MOST_S = 600.0  # Maximum clock offset to detect. With a larger limit, different outages would look like one.
-_PING_S = 25.0
 _MOST_OUTAGES = 32  # Maximum number of compared outages per target. Run time grows with its square.
 
 
@@ -38,7 +37,7 @@ class _Source:
                 self.back[wait.target].add(wait.ended_unix_s)
         if reading.serving is not None:
             for target in self.listed.keys() - reading.serving.keys():
-                self.lost[target].add(self.listed.pop(target) + _PING_S)
+                self.lost[target].add(self.listed.pop(target) + PING_S)
             self.listed |= dict.fromkeys(reading.serving, reading.time_s)
 
 
@@ -53,7 +52,7 @@ def clocks_ahead(readings: Iterable[CounterReading]) -> dict[str, float]:
     for at_s, target, server in listed:
         if at_s < last_s[target]:
             # Another server has listed the target later, so this server lost it.
-            server.lost[target].add(at_s + _PING_S)
+            server.lost[target].add(at_s + PING_S)
     links = {}
     for pair in product(servers, (name for name in sources if name not in servers)):
         if link := _link(sources[pair[0]], sources[pair[1]]):
@@ -112,7 +111,5 @@ def set_back(reading: CounterReading, seconds: float) -> CounterReading:
         waits.append(replace(wait, began_unix_s=wait.began_unix_s - seconds, ended_unix_s=ended_s))
     serving = None if reading.serving is None else earlier(reading.serving)
     recovered, connected = earlier(reading.recovered), earlier(reading.connected)
-    time_s = reading.time_s - seconds
-    return replace(
-        reading, time_s=time_s, waits=tuple(waits), serving=serving, recovered=recovered, connected=connected
-    )
+    moved = replace(reading, waits=tuple(waits), serving=serving, recovered=recovered, connected=connected)
+    return replace(moved, time_s=reading.time_s - seconds)

@@ -40,8 +40,7 @@ class HeavyJobs:
         self._unusual = 0
         self._usual: deque[float] = deque(maxlen=_KEPT)
         self._seconds = self._total = 0.0
-        # Job -> exponentially decaying sum of its load.
-        self._counted: dict[str, float] = {}
+        self._counted: dict[str, float] = {}  # Job -> exponentially decaying sum of its load.
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, WatchEvent] = {}
         self._quiet_s: dict[str, list[float]] = {}

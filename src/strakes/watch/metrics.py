@@ -30,22 +30,13 @@ _MOST_REQUEST_BYTES = 8192  # Maximum size of a request. Prometheus sends about 
 # Key of Metrics.now -> name, labels and help text of a metric family. Prometheus reserves the labels "quantile" and
 # "job".
 _FAMILIES = {
-    "latencies": (
-        "latency_seconds directory operation percentile",
-        "How long operations of the probe took in the last minute.",
-    ),
+    "latencies": ("latency_seconds directory operation percentile", "Latencies of the probe in the last minute."),
     "alarms": ("alarm kind subject", "1 for an open alarm, or one that was reported less than five minutes ago."),
     "events": ("events_total kind", "Number of events since this watch began."),
     "levels": ("service_level_met level", "1 if the last minute met the service level, else 0."),
-    "missed": (
-        "missed_total source",
-        "Number of failed readings of a source since this watch began; for the store, lines not written.",
-    ),
+    "missed": ("missed_total source", "Number of failed readings of a source; for the store, of lines not written."),
     "deliveries": ("alerts command state", "Alarms since this watch began: delivered, waiting or failed."),
-    "top": (
-        "load_share unit rank name",
-        "Share of the load of the last hour that one job or client causes; recent load counts more.",
-    ),
+    "top": ("load_share unit rank name", "Share of one job or client in the load of the last hour, weighted by age."),
     "full": ("full_ratio target", "Share of the space or of the files of a target that is used."),
     "service_s": ("service_seconds target", "Mean service time of a request on a target in the last 15 s."),
 }

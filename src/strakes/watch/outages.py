@@ -13,19 +13,16 @@ from dataclasses import dataclass, field, replace
 
 from strakes.base.units import format_duration
 from strakes.targets.description import Interruption
-from strakes.watch.reading import CounterReading
+from strakes.watch.reading import PING_S, CounterReading
 from strakes.watch.values import WatchEvent
 
 _GROUP_S = 20.0
-# Seconds within which all sources report the end of an outage: clients ping their targets every 25 s.
-_SETTLE_S = 30.0
-_PING_S = 25.0
+_SETTLE_S = 30.0  # All sources report the end of an outage within a ping interval.
 _SAME_ONSET_S = 60.0
 # A disconnection for less than 10 s without a restart of the server is no outage. If a target serves for less than 10
 # s, its outage continues.
 _SHORT_S = 10.0
-# If operations in a directory hang for 30 s, report an outage of the directory.
-_HANG_S = 30.0
+_HANG_S = 30.0  # If operations in a directory hang for this time, report an outage of the directory.
 _CLOCKS_DIFFER_S = 60.0
 _MOST_NAMES = 12  # Maximum number of names in a message. The message grows in proportion.
 
@@ -44,8 +41,7 @@ class _Outage:
     down_s: float
     still_s: float
     back_s: float | None = None
-    # Time at which a server mounted the target again and recovery began.
-    mounted_s: float | None = None
+    mounted_s: float | None = None  # Time at which a server mounted the target again and recovery began.
     misses: int = 0
     missing: bool = False
     # Client -> time at which its wait for the target ended, or infinity while it waits.
@@ -201,7 +197,7 @@ class Outages:
         if outage is None:
             known = self._served.get(target)
             # The outage may have begun earlier, because a client notices an outage only at its next request or ping.
-            up_s = began_s - (_PING_S if target in reading.connected else wait.within_s)
+            up_s = began_s - (PING_S if target in reading.connected else wait.within_s)
             if known and wait.or_earlier:
                 up_s = known.seen_s
             elif known:
@@ -274,7 +270,7 @@ class Outages:
             return []
         shown = _shown(group)
         # On average, an outage begins half a ping interval after the target was last in service.
-        began_s = min(outage.up_s + min(outage.down_s - outage.up_s, _PING_S) / 2 for outage in group)
+        began_s = min(outage.up_s + min(outage.down_s - outage.up_s, PING_S) / 2 for outage in group)
         least_s = max(now_s - outage.down_s for outage in shown)
         listed = names([outage.target for outage in shown])
         alone = self._is_cut_off(shown[0])
@@ -359,7 +355,7 @@ def _bounds(outages: Sequence[_Outage], now_s: float, *, alone: bool) -> tuple[f
         up_s, mounted_s = outage.up_s, outage.mounted_s or math.inf
         if alone:
             # If only clients are cut off, the times of server counters do not bound the interruption.
-            up_s, mounted_s = min(up_s, outage.down_s - _PING_S), math.inf
+            up_s, mounted_s = min(up_s, outage.down_s - PING_S), math.inf
         least_s = min(outage.still_s, mounted_s) - outage.down_s - wider_s
         most_s = (outage.back_s or now_s) - up_s + wider_s
         # If the lower bound is above the upper bound, the clocks differ by more than estimated, so exchange the bounds.

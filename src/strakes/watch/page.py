@@ -59,8 +59,7 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
 
 def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool]:
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
-    if event.kind == "gap" and event.subject == CLOCK:
-        # A step of the clock is instantaneous, so show no duration.
+    if event.kind == "gap" and event.subject == CLOCK:  # A step of the clock has no duration.
         long = ""
     text = f"{event.text} (a gain)" if event.gain else event.text
     return _when(event.began_s), long, event.kind, text, event.certainty, event.alarm

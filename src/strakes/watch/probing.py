@@ -117,8 +117,7 @@ class DirectoryProbe:
         self._gap: WatchEvent | None = None
         self._failing: tuple[WatchEvent, int, float] | None = None
         self._control = Control()
-        # Kinds of operations, such as "stat", whose latest operation was slow.
-        self._slow: set[str] = set()
+        self._slow: set[str] = set()  # Kinds of operations, such as "stat", whose latest operation was slow.
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
         self._hang_s = math.inf

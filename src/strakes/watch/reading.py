@@ -10,6 +10,7 @@ from strakes.targets.description import Interruption
 DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
 WINDOW_S = 15.0  # Counters are compared over windows of this length. Shorter windows have too few requests.
 LONGEST_S = 20 * WINDOW_S
+PING_S = 25.0  # Lustre clients ping their targets at this interval.
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,11 @@ from strakes.watch.reading import DISKS, CounterReading
 from strakes.watch.values import WatchEvent
 
 _COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
-# Maximum memory for one reading of one machine. Job statistics of a large machine take a few MB.
-_MOST_READING_BYTES = 256 << 20
+_MOST_READING_BYTES = 256 << 20  # Maximum memory for a reading. Job statistics of a large machine take a few MB.
 # Maximum number of readings that are older than the previous reading. Each boundary between joined files can cause one.
 # Half the number would refuse a year of hourly files with 8,759 boundaries.
 _MOST_LATE = 10_000
-# Memory in bytes for a line of text, in addition to its characters.
-_LINE_BYTES = 64
+_LINE_BYTES = 64  # Memory for a line of text, in addition to its characters.
 # Maximum memory for the texts of events: 20,000 events of usual length. In addition to texts, an event takes 600 bytes.
 _MOST_EVENTS_BYTES, _EVENT_BYTES = 32 << 20, 600
 MOST_LINE = 1 << 20  # Maximum number of characters in a line. Lines of job statistics have a few hundred.
@@ -74,8 +72,7 @@ class Contents:
             "slow targets: the recording has no counters of servers": "work" in seen,
             "slow targets: the counters of servers have no service times": "work" not in seen or "times" in seen,
             "who causes the load: the recording has no job_stats": "jobs" in seen,
-            "outages: the recording has neither the serving targets nor the waits of clients": seen
-            & {"serving", "waits"},
+            "outages: the recording has no serving targets and no waits of clients": seen & {"serving", "waits"},
             f"lines that are not understood, such as: {self._not_understood[:200]}": not self._not_understood,
         }
         return tuple(line for line, there in lines.items() if not there)

@@ -118,8 +118,9 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int,
         why = f"{unread} of {number} rows; {example}"
         raise BadInputError("rows cannot be read", where=str(path), why=why, remedy=remedy)
     impossible = [row for rows in groups.values() for row in _drop_impossible(rows)]
-    times = [(value, datetime.fromtimestamp(time_s, UTC)) for time_s, value in impossible[:3]]
-    first = [f"{value:g} at {when:%Y-%m-%d %H:%M:%S}" for value, when in times]
+    first = [
+        f"{value:g} at {datetime.fromtimestamp(time_s, UTC):%Y-%m-%d %H:%M:%S}" for time_s, value in impossible[:3]
+    ]
     text = f"{counted(len(impossible), 'impossible value')} left out: {', '.join(first)}"
     series = [_series(name, rows) for name, rows in sorted(groups.items())]
     return series, passed_over, text if impossible else ""

@@ -22,15 +22,13 @@ from strakes.watch.values import WatchEvent
 # A target is slow at this multiple of its usual service time and of its peers' service time. A multiple of 1.5 gives
 # the same results in tests/watch. Double the multiple misses two targets that take six times as long as their peers.
 TIMES = 3.0
-# Minimum service time of a slow target in seconds. Caches and interrupts may more than triple shorter times.
-_LEAST_S = 0.001
+_LEAST_S = 0.001  # Minimum service time of a slow target. Caches and interrupts may more than triple shorter times.
 _WINDOWS, _WITHOUT_PAST = 3, 6
 # Minimum number of requests in a window. A mean of 4 values has a standard error of half the standard deviation.
 _FEWEST_REQUESTS = 4.0
 # Maximum number of stored windows (memory grows in proportion). A usual service time needs at least 4 windows.
 _KEPT, _USUAL_FROM = 240, 4
-# Maximum seconds between two slow windows of one event. A slow target may complete no request in some windows.
-_APART_S = 4 * WINDOW_S
+_APART_S = 4 * WINDOW_S  # Maximum between two slow windows of one event. In some, no request may complete.
 
 
 class SlowTargets:

@@ -36,7 +36,7 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
-        # Group of similar devices -> source -> (time, counters).
+        # By group of similar devices, then by source.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
         self._target_of: dict[str, str] = {}
         self._saturated: dict[tuple[str, str], WatchEvent] = {}

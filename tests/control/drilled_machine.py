@@ -136,7 +136,7 @@ class LustreMachine:
             path = self.programs / name
             path.write_text(program.replace("@HOST@", HOST))
             path.chmod(0o755)
-        for name, text in (("mounts", SERVED), ("disks", SERVED), ("log", ""), ("pacemaker", "inactive")):
+        for name, text in (("mounts", SERVED), ("disks", SERVED), ("log", ""), ("pacemaker", "inactive\ninactive")):
             (self.state / name).write_text(text)
         (self.state / "health").write_text("healthy\n")
 

@@ -325,9 +325,9 @@ class _Stroke:
         try:
             if self._fault.undo is not None:
                 promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
-            self._say(self._fault.text)
             if found := self._fault.changed():
                 raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
+            self._say(self._fault.text)
         except StrakesError as error:
             self.failure = error
             if promise is not None:

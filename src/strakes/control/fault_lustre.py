@@ -27,8 +27,9 @@ from strakes.targets.registry import detect
 _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
 # Lustre needs the management server (MGS) first, then the metadata targets, then the data targets.
 _STARTS = ("MGS", "MDT", "OST")
-# States of a systemd unit that is running or changing state.
-_AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
+# Outputs of systemctl is-active for a unit that does not run. Before systemd 231, a missing unit is unknown.
+_AT_REST = ("inactive", "failed", "unknown")
+_PACEMAKER = ("pacemaker", "pacemaker_remote")
 _NETWORK = re.compile(r"^[^@\s]+@(?P<network>[a-z]\w*)$")
 
 
@@ -101,17 +102,19 @@ class UnmountTarget(_LustreFault):
             what, remedy = f"the server of {name} cannot be reached", "--servers 'ssh {host} sudo'"
             raise BadInputError(what, where=self.host, remedy=f"Give a command that reaches the server: {remedy}")
         self._servers = ask.servers
-        states = self._run(self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")).stdout
-        if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
-            why = "Pacemaker would start the stopped target on another server, and both could mount the disk"
-            remedy = "Use the faults node-standby, node-fence and resource-fail."
-            raise BadInputError(f"Pacemaker manages the server of {name}", where=self.host, why=why, remedy=remedy)
         words = self._there("cat", "/proc/mounts")
         done = self._run(words)
         if done.status != 0:
             why = done.stderr.strip() or f"status {done.status}"
             remedy = "Try that command; --servers must reach the server as root."
             raise EnvironmentLacksError("the server does not answer", where=shlex.join(words), why=why, remedy=remedy)
+        asked = self._run(self._there("systemctl", "is-active", *_PACEMAKER))
+        states = [line.split()[-1] for line in asked.stdout.splitlines() if line.strip()]
+        if len(states) < len(_PACEMAKER) or not set(states) <= {*_AT_REST}:
+            what = f"Pacemaker manages the server of {name}, or its state is unknown"
+            why = "Pacemaker would start the stopped target on another server, and both could mount the disk"
+            why, remedy = f"{asked.last_line}. {why}", "Use the faults node-standby, node-fence and resource-fail."
+            raise BadInputError(what, where=shlex.join(asked.argv), why=why, remedy=remedy)
         self.there = mounted_targets(done.stdout)
         names = [target.name for target in self.there]
         if name not in names:

@@ -6,6 +6,7 @@ Each change is recorded on disk before it is made.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import socket
 import time
@@ -42,24 +43,29 @@ Life = Literal["alive", "dead", "elsewhere"]
 
 @dataclass(frozen=True)
 class Owner:
-    """Process that writes a journal. ``started``: clock ticks since boot (proc_pid_stat(5))."""
+    """Process that writes a journal. ``started``: clock ticks since boot (proc_pid_stat(5)).
+
+    ``machine``: hash of the machine id (machine-id(5)), or "" if the machine has none.
+    """
 
     host: str
     boot: str
     namespace: str
     pid: int
     started: int
+    machine: str = ""
 
     @classmethod
     def this_process(cls) -> Self:
         """Return the record of the current process."""
         pid = os.getpid()
-        return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
+        return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0, _machine())
 
     def life(self) -> Life:
         """Return the state of the process: "alive", "dead" or "elsewhere" (another host or container)."""
         if not self.this_boot:  # First compare boots, because a host name can change without a boot.
-            return "dead" if self.host == socket.gethostname() else "elsewhere"
+            same = (self.host, self.machine) == (socket.gethostname(), _machine())
+            return "dead" if same else "elsewhere"
         if self.namespace != pid_namespace():
             return "elsewhere"
         return "alive" if process_start(self.pid) == self.started else "dead"
@@ -71,6 +77,13 @@ class Owner:
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
+
+
+def _machine() -> str:
+    with suppress(OSError):  # Only the hash of a machine id may leave the machine (machine-id(5)).
+        if identity := Path("/etc/machine-id").read_bytes().strip():
+            return hashlib.sha256(b"strakes " + identity).hexdigest()
+    return ""
 
 
 class DamagedJournalError(BadInputError):

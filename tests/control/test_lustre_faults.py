@@ -205,7 +205,10 @@ def test_targets_of_another_file_system_on_the_server_are_left_alone(
 
 @pytest.mark.parametrize(
     ("told", "refused"),
-    [(state, True) for state in ("active", "activating", "deactivating", "inactive\nactive", "mds1: active", "inactive", "")]
+    [
+        (state, True)
+        for state in ("active", "activating", "deactivating", "inactive\nactive", "mds1: active", "inactive", "")
+    ]
     + [(state, False) for state in ("inactive\ninactive", "failed\ninactive", "mds1: unknown\nmds1: inactive")],
 )
 def test_a_server_is_refused_unless_its_pacemaker_is_known_to_be_stopped(

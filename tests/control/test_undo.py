@@ -110,7 +110,7 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
     monkeypatch.setattr(guard, "UNDO_LIMIT_S", 0.0)
     lacking = tmp_path / "lacking"
     promise, told = guard.Promise(default_root(), "pulled the plug", RunCommand(("ls", str(lacking)))), list[str]()
-    promise.arm()
+    promise.begin()
     with pytest.raises(MeasurementError, match="No such file"):
         promise.keep(told.append)
     promise.close()
@@ -135,25 +135,39 @@ def test_a_drill_whose_guard_cannot_be_started_leaves_no_record(monkeypatch: pyt
 
 
 def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes: StrakesRunner, tmp_path: Path) -> None:
-    undone = tmp_path / "undone"
-    promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))), -guard._LATE_S)
-    named = strakes("failover", "undo")
-    assert named.returncode == 1
-    assert f"(by process {os.getpid()} on " in named.stdout and "still running" in named.stdout
-    promise.arm()
-    promise.caused()
-    wait_for(lambda: not journal.read_all(default_root())[0])
-    undone.unlink()
-    assert promise.keep() == "" and not undone.exists()  # It may end a state that the administrator has set since.
-    promise.close()
-    for arm, keep in ((True, True), (True, False), (False, False)):
+    undone, struck = tmp_path / "undone", tmp_path / "struck"
+    for begins, is_caused, within_s in (
+        (True, True, -guard._LATE_S),
+        (True, False, 2.0 - guard.UNDO_LIMIT_S),
+        (False, False, -guard.UNDO_LIMIT_S),
+    ):
+        promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))), within_s)
+        strike = RunCommand((*promise.gate, "touch", str(struck)))
+        if begins:
+            strike.do()
+        if is_caused:
+            promise.caused()
+        wait_for(lambda: not journal.read_all(default_root())[0])
+        if not begins:
+            with pytest.raises(MeasurementError, match="a command failed"):
+                strike.do()
+        assert undone.exists() == struck.exists() == begins
+        for mark in (undone, struck):
+            mark.unlink(missing_ok=True)
+        # The drill is continued. It may end a state that the administrator has set since.
+        assert promise.keep() == "" and not undone.exists()
+        promise.close()
+    for begin, keep in ((True, True), (True, False), (False, False)):
         promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
-        if arm:
-            promise.arm()
+        if begin:
+            promise.begin()
+        named = strakes("failover", "undo")
+        assert named.returncode == 1
+        assert f"(by process {os.getpid()} on " in named.stdout and "still running" in named.stdout
         os.kill(promise._guard.pid, signal.SIGSTOP)
         assert not keep or promise.keep()
         promise.close()
-        assert undone.exists() == arm and not journal.read_all(default_root())[0]
+        assert undone.exists() == begin and not journal.read_all(default_root())[0]
         undone.unlink(missing_ok=True)
 
 
@@ -381,7 +395,7 @@ def test_a_fault_is_undone_although_its_server_has_the_store(tmp_path: Path) -> 
 
     with faulty_mounted() as mounted:
         promise = guard.Promise(mounted.place, "stopped the server of the store", RunCommand(("touch", str(undone))))
-        promise.arm()
+        promise.begin()
         mounted.hang("open", "read", "flush")
         threading.Thread(target=answer).start()
         assert promise.keep() and not journal.read_all(mounted.place)[0]

@@ -32,11 +32,16 @@ _END_S = 5.0
 _AGAIN_S = 5.0
 _LATE_S = 5.0
 _MOST_POLL_S = 2e6  # Maximum time-out of poll(2), which is a 32-bit number of milliseconds.
-_READY, _ARMED, _CAUSED, _TRIED = b"ready", b"!", b".", b"tried"
+_READY, _CAUSED, _TRIED = b"ready", b".", b"tried"
+_TAKE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; (exec "$@"); exit'
 
 
 class Promise:
-    """A guard process and a record on disk. Each of them suffices to undo a fault if the drill is killed."""
+    """A guard process and a record on disk. Each of them suffices to undo a fault if the drill is killed.
+
+    A pipe contains one byte. The command that causes the fault starts only after it has read this byte. If the guard
+    process reads it first, the fault never begins, and is not undone. ``gate``: prefix of the command.
+    """
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
         """Record how to undo the fault, and start the guard process.
@@ -46,16 +51,20 @@ class Promise:
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
-        self._armed = self._tried = self._over = False
+        self._tried = self._over = False
         try:
+            self._pipe, full = os.pipe()
+            os.write(full, b"\n")
+            os.close(full)
+            self.gate = ("sh", "-c", _TAKE, f"/proc/{os.getpid()}/fd/{self._pipe}")
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
-                self._copy = os.memfd_create("record")
-                os.write(self._copy, file.read())
+                copy = os.memfd_create("record")
+                os.write(copy, file.read())
                 # The child gets an O_PATH descriptor, because closing such a descriptor sends no request to a server.
-                self._journal = os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
+                self._files = copy, os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
             self._guard = subprocess.Popen(
-                python_module(__name__, str(self._path), str(self._copy), str(self._journal), str(within_s)),
-                pass_fds=[self._copy, self._journal],
+                python_module(__name__, str(self._path), *map(str, (*self._files, self._pipe, within_s))),
+                pass_fds=[*self._files, self._pipe],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -74,10 +83,10 @@ class Promise:
             what, why = "the process that undoes the fault cannot be started", getattr(error, "strerror", str(error))
             raise EnvironmentLacksError(what, where=getattr(error, "filename", "") or "", why=why or "") from error
 
-    def arm(self) -> None:
-        """Tell the guard process that the fault begins now. Until then, it would only remove the record."""
-        self._armed = True
-        self._tell(_ARMED)
+    def begin(self) -> None:
+        """Take the byte for a fault without a command. Raises MeasurementError if the guard process has it."""
+        if not _take(self._pipe):
+            raise MeasurementError("the fault is not caused", why="another process has ended the drill")
 
     def caused(self) -> None:
         """Tell the guard process that the fault has begun."""
@@ -91,7 +100,8 @@ class Promise:
         """
         self._guard.send_signal(signal.SIGCONT)  # If the guard was stopped during its own attempt, it has the lock.
         try:
-            done = "" if self._tried else _keep_trying(self._path, self._copy, self._journal, say)
+            needed = not _take(self._pipe)
+            done = "" if self._tried else _keep_trying(self._path, *self._files, say, needed=needed)
         except StrakesError:
             self._tried = self._over = True
             raise
@@ -104,15 +114,15 @@ class Promise:
         return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 
     def close(self, say: Callable[[str], None] = lambda _text: None) -> None:
-        """Wait for the guard process, which undoes the fault if it is armed and :meth:`keep` was never called.
+        """Wait for the guard process, which undoes the fault if it has begun and :meth:`keep` was never called.
 
         A guard that was stopped is continued. If it does not end in time, ``say`` is called with a message about it.
         """
         assert self._guard.stdin is not None and self._guard.stdout is not None
-        if not self._armed:
-            self._over = True
+        if _take(self._pipe):
+            self._tried = self._over = True
             with suppress(StrakesError):
-                put_right_open(self._path, self._copy, journal=self._journal, needed=False)
+                put_right_open(self._path, *self._files, needed=False)
         self._tell(_TRIED if self._tried else b"")
         self._guard.stdin.close()
         self._guard.send_signal(signal.SIGCONT)
@@ -125,8 +135,8 @@ class Promise:
             else:
                 say(self.leave())
         self._guard.stdout.close()
-        os.close(self._journal)
-        os.close(self._copy)
+        for descriptor in (*self._files, self._pipe):
+            os.close(descriptor)
 
     def _tell(self, message: bytes) -> None:
         assert self._guard.stdin is not None
@@ -134,11 +144,17 @@ class Promise:
             os.write(self._guard.stdin.fileno(), message)
 
 
-def _keep_trying(path: Path, copy: int, journal: int, say: Callable[[str], None], *, is_caused: bool = True) -> str:
+def _take(pipe: int) -> bool:
+    return bool(os.read(pipe, 1))
+
+
+def _keep_trying(
+    path: Path, copy: int, journal: int, say: Callable[[str], None], *, needed: bool, is_caused: bool = True
+) -> str:
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
-            return put_right_open(path, copy, journal=journal, is_caused=is_caused)
+            return put_right_open(path, copy, journal, is_caused=is_caused, needed=needed)
         except (EnvironmentLacksError, MeasurementError) as error:
             if time.monotonic() > deadline:
                 raise
@@ -159,37 +175,31 @@ def main() -> int:
     """Run the guard process. Return its exit status: 0 if the fault is undone."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    path, copy, journal, within_s = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+    path, (copy, journal, pipe), within_s = Path(sys.argv[1]), map(int, sys.argv[2:5]), float(sys.argv[5])
     os.write(sys.stdout.fileno(), _READY)
+    told, is_ours, drill = b"", False, select.poll()
+    drill.register(sys.stdin, select.POLLIN)
+    deadline = time.monotonic() + within_s + UNDO_LIMIT_S
+    while True:
+        if drill.poll(1e3 * max(0.0, min(deadline - time.monotonic(), _MOST_POLL_S))):
+            if not (message := os.read(sys.stdin.fileno(), len(_TRIED))):
+                break
+            told += message
+            if _CAUSED in message:
+                deadline = time.monotonic() + within_s + _LATE_S
+        elif time.monotonic() >= deadline:
+            deadline, is_ours = math.inf, is_ours or _take(pipe)
+            try:
+                put_right_open(path, copy, journal, is_caused=_CAUSED in told, needed=not is_ours)
+            except StrakesError:
+                deadline = time.monotonic() + _AGAIN_S
+    is_ours = is_ours or _take(pipe)
     try:
-        told = _wait(path, copy, journal, within_s)
-        if _ARMED not in told:
-            put_right_open(path, copy, journal=journal, needed=False)
-        elif not told.endswith(_TRIED):
-            _keep_trying(path, copy, journal, lambda _text: None, is_caused=_CAUSED in told)
+        if not told.endswith(_TRIED):
+            _keep_trying(path, copy, journal, lambda _text: None, is_caused=_CAUSED in told, needed=not is_ours)
     except StrakesError:
         return 1
     return 0
-
-
-def _wait(path: Path, copy: int, journal: int, within_s: float) -> bytes:
-    told, drill = b"", select.poll()
-    drill.register(sys.stdin, select.POLLIN)
-    deadline = math.inf
-    while True:
-        if drill.poll(1e3 * max(0.0, min(deadline - time.monotonic(), _MOST_POLL_S))):
-            message = os.read(sys.stdin.fileno(), len(_TRIED))
-            if not message:
-                return told
-            told += message
-            if _ARMED in message or _CAUSED in message:
-                deadline = time.monotonic() + within_s + (_LATE_S if _CAUSED in told else UNDO_LIMIT_S)
-        elif time.monotonic() >= deadline:
-            deadline, is_caused = math.inf, _CAUSED in told
-            try:  # A drill that has not caused its fault may still cause it, so keep the record.
-                put_right_open(path, copy, journal=journal, settle=is_caused, is_caused=is_caused)
-            except StrakesError:
-                deadline = time.monotonic() + _AGAIN_S
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.foreign_text import command_line
@@ -92,39 +92,39 @@ def put_right(path: Path) -> str:
 def put_right_open(
     path: Path,
     descriptor: int,
-    *,
-    settle: bool = True,
-    there: bool = True,
     journal: int | None = None,
+    *,
+    there: bool = True,
     is_caused: bool = True,
     needed: bool = True,
 ) -> str:
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
     Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone.
-    ``settle``: remove the file afterwards, and raise an error if another process keeps its lock for COMMAND_S seconds.
     ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the file in the store,
     if ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
     ``is_caused``: whether the commands that cause the fault have ended for certain. ``needed``: whether to undo it.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
-            _lock(own, path, required=settle)
+            with suppress(OSError):  # Without locks here, two processes may undo a fault. This does no harm.
+                lock_file(own, path, COMMAND_S)
             content = os.pread(own, _MOST_BYTES + 1, 0)
             if not content:
                 return ""
             pending = _pending(path, content)
             if not is_caused:
                 _wait_for_commands(pending.owner)
-            not_needed = "" if not needed else pending.undo.do() if there else _undo_elsewhere(pending)
-            if settle:
-                os.ftruncate(own, 0)
-                with suppress(OSError):
-                    if journal is not None:
-                        with closing(_reopened(path, journal)) as stored:
-                            os.ftruncate(stored, 0)
-                    remove_kept(path)
-            return not_needed or pending.undo.text
+            done = "nothing, because the fault did not begin"
+            if needed:
+                done = (pending.undo.do() if there else _undo_elsewhere(pending)) or pending.undo.text
+            os.ftruncate(own, 0)
+            with suppress(OSError):
+                if journal is not None:
+                    with closing(_reopened(path, journal)) as stored:
+                        os.ftruncate(stored, 0)
+                remove_kept(path)
+            return done
     except StrakesError:
         raise
     except Exception as error:  # After any error the fault stays on record, and undoing it is repeated.
@@ -173,15 +173,6 @@ def _undo_elsewhere(pending: Pending) -> str:
                 error.why = f"the command ran in /, because {path} was replaced or does not answer. {error.why}"
                 by_hand = f"If the command needs that directory, undo the fault by hand, then remove {pending.path}."
                 error.remedy = error.remedy or by_hand
-            raise
-
-
-def _lock(journal: int, path: Path, *, required: bool) -> None:
-    try:
-        with suppress(OSError):  # Without locks on this file system, two processes may undo a fault. This does no harm.
-            lock_file(journal, path, COMMAND_S)
-    except EnvironmentLacksError:
-        if required:
             raise
 
 

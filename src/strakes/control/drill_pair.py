@@ -78,9 +78,10 @@ class FaultTrial:
         return self.judgement.good and self.outage_s is not None and expected[self.fault]
 
 
-def _observe(pair: Pair, name: str, before: str, answers: int) -> FaultTrial:
+def _observe(pair: Pair, name: str, before: str, answers: int, begin: Callable[[], None]) -> FaultTrial:
     with _Clients(pair, answers) as clients:
         time.sleep(_WORK_S)
+        begin()
         fault_s = time.time()
         PAIR_FAULTS[name][1](pair, before)
         done_s = time.time()
@@ -231,10 +232,9 @@ def run_trials(
             pair.make_whole(_ANSWER_S)
             before = pair.active()
             promise = Promise(root, PAIR_FAULTS[fault][0], RestorePair(lab), 2 * _ANSWER_S)
-            promise.arm()
             try:
                 with tempfile.TemporaryFile() as answers:
-                    done.append(_observe(pair, fault, before, answers.fileno()))
+                    done.append(_observe(pair, fault, before, answers.fileno(), promise.begin))
             finally:
                 try:
                     promise.keep()

@@ -21,7 +21,7 @@ from strakes.base.units import counted, format_seconds
 from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
 from strakes.control.drill_journal import CAUSED_BY
 from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, expected_sums, outcome_of, pending, read_back
-from strakes.control.fault import Fault, Seen
+from strakes.control.fault import Fault, OneCommand, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
@@ -333,18 +333,19 @@ class _Stroke:
             if promise is not None:
                 promise.close(self._say)
             return
-        if promise is not None:
-            promise.arm()
         self._promise = promise
         self._struck_s = time.monotonic()
         mark = mark_of(os.getpid(), process_start(os.getpid()) or 0, CAUSED_BY)
         os.environ.update(mark)
         try:
+            if promise is not None and isinstance(self._fault, OneCommand):
+                self._fault.gate = promise.gate
+            elif promise is not None:
+                promise.begin()
             self.struck = self._fault.strike()
         except Exception as error:  # noqa: BLE001 - after any error the fault may be partly caused, and is undone
             why = (error.why or error.what) if isinstance(error, StrakesError) else f"{error}"
-            where = (error.where or error.what) if isinstance(error, StrakesError) else self._fault.text
-            self.failure = MeasurementError("the fault could not be caused", where=where, why=why)
+            self.failure = MeasurementError("the fault could not be caused", where=self._fault.text, why=why)
         finally:
             del os.environ[CAUSED_BY]
             if promise is not None:
@@ -362,7 +363,7 @@ class _Stroke:
             return
         finally:
             self._whom = "clients"
-        self.undone = done or "the process that waits for the end of the drill has undone the fault already"
+        self.undone = done or "another process has undone the fault already"
         self._say(f"undone: {self.undone}")
         self.moments.append(Moment(began, "drill", self.undone))
 

@@ -99,9 +99,11 @@ class Fault(ABC):
 class OneCommand(Fault):
     """Fault caused by the command ``_strike``.
 
-    Then the command ``_status``, if there is one, is repeated until its output contains ``_answer``.
+    Then the command ``_status``, if there is one, is repeated until its output contains ``_answer``. ``gate``: prefix
+    of the command that prevents it if the drill is over.
     """
 
+    gate: tuple[str, ...] = ()
     _strike: tuple[str, ...]
     _status: tuple[str, ...] = ()
     _answer: ClassVar[str] = ""
@@ -109,7 +111,7 @@ class OneCommand(Fault):
 
     def strike(self) -> tuple[Moment, ...]:
         began = time.time()
-        RunCommand(self._strike, self._status, self._answer).do(self._run)
+        RunCommand((*self.gate, *self._strike), self._status, self._answer).do(self._run)
         done = Moment(time.time(), "drill", "the command has ended")
         return Moment(began, "drill", shown_command(self._strike)), done
 
@@ -119,13 +121,13 @@ class CommandFault(OneCommand):
 
     def __init__(self, ask: Ask) -> None:
         self._run = run_unmarked
-        self._strike = words_of("--fault-command", ask.fault_command)
-        self.undo = RunCommand(_restore_command(ask.restore_command)) if ask.restore_command else None
+        self._strike = _program("--fault-command", ask.fault_command)
+        self.undo = RunCommand(_program("--restore-command", ask.restore_command)) if ask.restore_command else None
         self.text = f"run: {shown_command(self._strike)}"
 
 
-def _restore_command(text: str) -> tuple[str, ...]:
-    words = words_of(option := "--restore-command", text)
+def _program(option: str, text: str) -> tuple[str, ...]:
+    words = words_of(option, text)
     if shutil.which(words[0], path=search_path()) is None:  # Do not cause a fault that cannot be undone.
         raise EnvironmentLacksError(f"{words[0]} cannot be started", where=option, why="there is no such program")
     return words

@@ -22,10 +22,9 @@ from conftest import StrakesRunner, wait_for
 from mounts import faulty_mounted
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.files import default_root
-from strakes.base.processes import process_start
 from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
-from strakes.control.drill_undo import Continue, MountTargets, RunCommand, Undo
+from strakes.control.drill_undo import MountTargets, RunCommand, Undo
 from strakes.control.fault import Ask, PowerOff
 from strakes.targets.command import Completed
 from strakes.targets.mountinfo import Mount
@@ -44,10 +43,6 @@ def ended(path: Path) -> None:
     document = json.loads(path.read_text())
     document["owner"]["boot"] = "the one before the power cut"
     path.write_text(json.dumps(document))
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: StrakesRunner, tmp_path: Path) -> None:
@@ -231,22 +226,6 @@ def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_
     assert str(path) in said and "by hand" in said and list(tmp_path.iterdir()) == [tmp_path / "good"]
     path.write_text("[]")
     assert "by hand" in strakes("failover", "undo").stderr and not good.exists()
-
-
-def test_a_stopped_process_is_continued_and_one_that_reuses_its_id_is_not() -> None:
-    sleeper = subprocess.Popen(["sleep", "60"])
-    try:
-        os.kill(sleeper.pid, signal.SIGSTOP)
-        started = process_start(sleeper.pid)
-        assert started is not None
-        wait_for(lambda: state_of(sleeper.pid) == "T")
-        Continue("sleep", sleeper.pid, started + 1).do()
-        assert state_of(sleeper.pid) == "T"
-        Undo.from_json(Continue("sleep", sleeper.pid, started).to_json()).do()
-        wait_for(lambda: state_of(sleeper.pid) == "S")
-    finally:
-        sleeper.kill()
-        sleeper.wait()
 
 
 def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no_command_line(

@@ -21,7 +21,7 @@ from strakes.base.units import counted, format_seconds
 from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
 from strakes.control.drill_journal import CAUSED_BY
 from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, expected_sums, outcome_of, pending, read_back
-from strakes.control.fault import Fault, OneCommand, Seen
+from strakes.control.fault import Fault, OneCommand, Seen, looks
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
@@ -197,15 +197,8 @@ class ConnectionWatch:
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report changes of connections and recoveries to ``seen`` until ``stop`` is set."""
         looked_s = time.time()
-        over = False
-        while not over:
-            over = stop.wait(_LOOK_EVERY_S)  # Look often: Lustre keeps only the last 16 changes of a connection.
-            try:
-                changes = self._target.connection_changes()
-            except StrakesError as error:
-                seen(Moment(time.time(), "drill", f"the connections cannot be read: {error}"))
-                return
-            now_s = time.time()
+        for _ in looks(stop, _LOOK_EVERY_S):  # Look often: Lustre keeps only the last 16 changes of a connection.
+            changes, now_s = self._target.connection_changes(), time.time()
             for change in changes:
                 if change not in self._known:
                     self._known.add(change)
@@ -405,7 +398,7 @@ def _watch(watch: Callable[[Seen, threading.Event], None], seen: Seen, stop: thr
         return ""
 
     if trouble := _lacking(look):
-        seen(Moment(time.time(), "drill", trouble))
+        seen(Moment(time.time(), "drill", f"the servers cannot be watched any longer: {trouble}"))
 
 
 def _quiet(say: Say) -> Say:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ from typing import Any, ClassVar
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.files import closing, open_kept
 from strakes.base.foreign_text import remember_secrets, shell_words, shown_command, without_secrets
-from strakes.base.processes import process_start
 from strakes.lab.ceph_lab import start_metadata_server
 from strakes.lab.ha_pair import Pair
 from strakes.lab.manager import status
@@ -179,26 +177,10 @@ class MountTargets(Undo):
 
 
 @dataclass(frozen=True)
-class Continue(Undo):
-    """Send SIGCONT to a stopped process. ``started``: start time of the process, to detect a reused process id."""
-
-    words = "kill -CONT {name} (process {pid})"
-    name: str
-    pid: int
-    started: int
-
-    def do(self, ask: Runner = run_unmarked) -> str:
-        if process_start(self.pid) == self.started:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGCONT)
-        return ""
-
-
-@dataclass(frozen=True)
 class StartMetadataServer(Undo):
-    """Start a metadata server of a CephFS lab, unless it runs."""
+    """Start or continue a metadata server of a CephFS lab."""
 
-    words = "start mds.{name} of the lab in {lab}"
+    words = "start or continue mds.{name} of the lab in {lab}"
     lab: str
     name: str
 
@@ -222,5 +204,5 @@ class RestorePair(Undo):
 
 
 _KINDS: Mapping[str, type[Undo]] = {
-    kind.__name__: kind for kind in (RunCommand, MountTargets, Continue, StartMetadataServer, RestorePair)
+    kind.__name__: kind for kind in (RunCommand, MountTargets, StartMetadataServer, RestorePair)
 }

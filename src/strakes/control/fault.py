@@ -8,7 +8,7 @@ import stat
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -41,6 +41,14 @@ class Ask:
     bmc_password_file: Path | None = None
     target: str = ""
     servers: Servers | None = None
+
+
+def looks(stop: threading.Event, every_s: float) -> Iterator[None]:
+    """Yield every ``every_s`` seconds until ``stop`` is set, and once after that."""
+    over = False
+    while not over:
+        over = stop.wait(every_s)
+        yield
 
 
 class Fault(ABC):
@@ -85,7 +93,10 @@ class Fault(ABC):
         """Cause the fault, and return the actions with their times. Raises StrakesError if that fails."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
-        """Call ``seen`` for each change of a server's state until ``stop`` is set. Runs in a thread of the drill."""
+        """Call ``seen`` for each change of a server's state until ``stop`` is set. Runs in a thread of the drill.
+
+        Raises StrakesError if the servers do not answer, which ends the watch.
+        """
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """Return how each server recovered. Called after all clients have ended."""

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.base.processes import process_start
-from strakes.control.drill_undo import Continue, StartMetadataServer
-from strakes.control.fault import Ask, Fault, Seen
+from strakes.control.drill_undo import StartMetadataServer
+from strakes.control.fault import Ask, Fault, Seen, looks
 from strakes.failover.timeline import Moment
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.manager import all_labs
@@ -74,24 +73,19 @@ class MetadataServerFault(Fault):
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         known: Mapping[str, CephDaemon] = self.before
-        try:
-            with Monitors(self.config) as monitors:
-                over = False
-                while not over:
-                    over = stop.wait(_LOOK_EVERY_S)
-                    now, at_s = _servers(monitors.command("fs dump"), self._file_system), time.time()
-                    for name in sorted(known.keys() | now.keys()):
-                        server = now.get(name, CephDaemon(name, "gone", -1))
-                        if server != known.get(name):
-                            self._changes.append((at_s, server))
-                            if server.state == _ACTIVE:
-                                # Count the sessions now, before the drill ends and its clients disconnect.
-                                self._counted[name] = self._ask(name)
-                            rank = f", rank {server.rank}" if server.rank >= 0 else ""
-                            seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
-                    known = now
-        except StrakesError as error:
-            seen(Moment(time.time(), "drill", f"the monitors cannot be queried: {error}"))
+        with Monitors(self.config) as monitors:
+            for _ in looks(stop, _LOOK_EVERY_S):
+                now, at_s = _servers(monitors.command("fs dump"), self._file_system), time.time()
+                for name in sorted(known.keys() | now.keys()):
+                    server = now.get(name, CephDaemon(name, "gone", -1))
+                    if server != known.get(name):
+                        self._changes.append((at_s, server))
+                        if server.state == _ACTIVE:
+                            # Count the sessions now, before the drill ends and its clients disconnect.
+                            self._counted[name] = self._ask(name)
+                        rank = f", rank {server.rank}" if server.rank >= 0 else ""
+                        seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
+                known = now
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         recoveries = []
@@ -134,6 +128,7 @@ class _ProcessFault(MetadataServerFault):
         self._pid = next((process.pid for process in self.lab.processes if process.role == role and process.alive), 0)
         if not self._pid:
             raise BadInputError(f"{role} is active but was not started by this lab", where=self.lab.name)
+        self.undo = StartMetadataServer(self.lab.directory, self.victim.name)
         self.text = f"kill -{self.word} {role} (process {self._pid}), the active metadata server"
 
     def strike(self) -> tuple[Moment, ...]:
@@ -146,20 +141,11 @@ class KillServer(_ProcessFault):
 
     word = "KILL"
 
-    def __init__(self, ask: Ask) -> None:
-        super().__init__(ask)
-        assert self.lab is not None
-        self.undo = StartMetadataServer(self.lab.directory, self.victim.name)
-
 
 class StopServer(_ProcessFault):
     """Stop the metadata server with rank 0 (SIGSTOP): it keeps its connections and does not answer."""
 
     word = "STOP"
-
-    def __init__(self, ask: Ask) -> None:
-        super().__init__(ask)
-        self.undo = Continue(f"mds.{self.victim.name}", self._pid, process_start(self._pid) or 0)
 
 
 class FailServer(MetadataServerFault):

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.foreign_text import shown_command
 from strakes.base.units import format_bytes
 from strakes.control.drill_undo import RunCommand, Undo
-from strakes.control.fault import Ask, OneCommand, Seen
+from strakes.control.fault import Ask, OneCommand, Seen, looks
 from strakes.failover.timeline import Moment
 from strakes.targets.calls import mount_of
 from strakes.targets.command import Runner, run
@@ -65,14 +65,9 @@ class DisconnectPeer(OneCommand):
         self._took_s: float | None = None
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        last, over = self._at_first, False
-        while not over:
-            over = stop.wait(_LOOK_EVERY_S)
-            try:
-                now, now_s = self._look(), time.time()
-            except StrakesError as error:
-                seen(Moment(time.time(), self._device, error.what))
-                return
+        last = self._at_first
+        for _ in looks(stop, _LOOK_EVERY_S):
+            now, now_s = self._look(), time.time()
             self._most_behind_bytes = max(self._most_behind_bytes, now.behind_bytes)
             if now.connection.startswith("Sync") and self._began_s is None:
                 self._began_s = now_s

@@ -18,7 +18,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.foreign_text import shown_command
 from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, answer_of
-from strakes.control.fault import Ask, OneCommand, Seen
+from strakes.control.fault import Ask, OneCommand, Seen, looks
 from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
 from strakes.targets.answers import from_xml
@@ -136,9 +136,8 @@ class PacemakerFault(OneCommand):
         self.text = f"run: {shown_command(self._strike)}"
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        silent = over = False
-        while not over:
-            over = stop.wait(_LOOK_EVERY_S)
+        silent = False
+        for _ in looks(stop, _LOOK_EVERY_S):
             try:
                 now = self._look()
             except StrakesError as error:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -224,13 +225,17 @@ def _unclean(monitors: Monitors) -> str:
 
 
 def start_metadata_server(directory: Path, name: str) -> None:
-    """Start a stopped metadata server of a CephFS lab. Raises BadInputError if the lab does not exist."""
+    """Start an ended or continue a stopped metadata server. Raises BadInputError if the lab does not exist."""
     state = read_state(directory)
     if state is None or not state.this_boot or state.kind != "ceph":
         raise BadInputError("the CephFS lab no longer exists", where=str(directory))
     with working_in(directory, make=False) as there:
         role = f"mds.{name}"
-        if not there or any(process.role == role and is_alive(process) for process in state.processes):
+        alive = [process.pid for process in state.processes if process.role == role and is_alive(process)]
+        for pid in alive:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        if alive or not there:
             return
         with closing(LabJournal(directory, state.id)) as journal:
             site = LabSite(directory, journal, lambda _text: None)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import StrakesRunner
 from mounts import FaultyMount, faulty_mounted
 from strakes.base.errors import MeasurementError
 from strakes.control import drill_guard as guard
@@ -193,9 +192,3 @@ def test_a_drill_that_waits_says_what_it_waits_for(tmp_path: Path, monkeypatch: 
     asked = Drill(tmp_path, 2, 20.0, TIMING, sessions=False)
     play(asked, SlowServers(tmp_path, 0), tmp_path / "store", told.append)
     assert told[-1] == "still waiting for the servers: OST0001 on oss2 does not answer."
-
-
-def test_a_dry_run_states_when_the_fault_is_undone_at_the_latest(strakes: StrakesRunner, tmp_path: Path) -> None:
-    words = ("--fault-command", "true", "--restore-command", "true", "--after", "5s", "--dry-run")
-    planned = strakes("failover", "drill", tmp_path, *words)
-    assert "when the clients have ended; if they hang, 65.0 s after the fault: run: true" in planned.stderr

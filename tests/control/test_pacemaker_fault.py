@@ -207,20 +207,12 @@ def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_pat
 OFF = "[mds-b] fencing: Operation off of mds-a by mds-b for pacemaker-controld.31@mds-b: "
 
 
-def button(at_s: float, what: str, node: str = "mds-a") -> Button:
-    return Button(at_s, node, what)
-
-
-def test_a_routine_query_of_a_bmc_does_not_confirm_a_power_off() -> None:
-    asked = [button(101.9, "get power"), button(114.0, "get power"), button(118.2, "get power")]
+def test_only_the_command_that_powers_a_node_off_counts_and_no_routine_query_of_its_bmc() -> None:
+    asked = [Button(at_s, "mds-a", "get power") for at_s in (101.9, 114.0, 118.2)]
     alerts = [Alert(114.2, "webhook", f"{OFF}OK (ref=1)"), Alert(114.1, "mail", f"{OFF}OK (ref=1)")]
-    assert switched_off(asked, alerts, POWER_OFF, "mds-a", 100.0) == {"mds-a": 14.0}
-    assert switched_off(asked[:1], [], POWER_OFF, "mds-a", 100.0) == {}
     expired = [Alert(114.2, "webhook", f"{OFF}Timer expired (ref=1)")]
-    assert switched_off(asked, expired, POWER_OFF, "mds-a", 100.0) == {}
-
-
-def test_with_all_links_cut_the_first_power_off_command_counts() -> None:
+    for buttons, said, at in ((asked, alerts, {"mds-a": 14.0}), (asked[:1], [], {}), (asked, expired, {})):
+        assert switched_off(buttons, said, POWER_OFF, "mds-a", 100.0) == at
     commands = ((103.1, "get power"), (103.4, "set power 0"), (104.9, "set power 0"))
-    pressed = [button(at_s, what, "mds-b") for at_s, what in commands]
-    assert [round(one, 1) for one in switched_off(pressed, [], CUT_ALL, "mds-a", 100.0).values()] == [3.4]
+    pressed = [Button(at_s, "mds-b", what) for at_s, what in commands]
+    assert switched_off(pressed, [], CUT_ALL, "mds-a", 100.0) == {"mds-b": pytest.approx(3.4)}

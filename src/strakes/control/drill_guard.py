@@ -176,7 +176,8 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     path, (copy, journal, pipe), within_s = Path(sys.argv[1]), map(int, sys.argv[2:5]), float(sys.argv[5])
-    os.write(sys.stdout.fileno(), _READY)
+    with suppress(BrokenPipeError):  # The drill was killed.
+        os.write(sys.stdout.fileno(), _READY)
     told, is_ours, drill = b"", False, select.poll()
     drill.register(sys.stdin, select.POLLIN)
     deadline = time.monotonic() + within_s + UNDO_LIMIT_S

@@ -159,11 +159,8 @@ def _keep_trying(
             if time.monotonic() > deadline:
                 raise
             if not reported:
-                why, limit = (
-                    "; ".join(filter(None, (error.where or error.what, error.why))),
-                    format_seconds(UNDO_LIMIT_S),
-                )
-                say(f"the fault is not undone yet: {why}; trying again for at most {limit}")
+                why = "; ".join(filter(None, (error.where or error.what, error.why)))
+                say(f"the fault is not undone yet: {why}; trying again for at most {format_seconds(UNDO_LIMIT_S)}")
             reported = True
             time.sleep(_AGAIN_S)
             with suppress(StrakesError):  # Another command has undone the fault if the file in the store is empty.

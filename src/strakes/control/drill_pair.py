@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.control.drill_guard import Promise
-from strakes.control.drill_undo import RestorePair
+from strakes.control.drill_undo import RepairLab
 from strakes.failover.timeline import (
     Acknowledgement,
     ClientOperation,
@@ -231,7 +231,7 @@ def run_trials(
             say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault][0]}")
             pair.make_whole(_ANSWER_S)
             before = pair.active()
-            promise = Promise(root, PAIR_FAULTS[fault][0], RestorePair(lab), 2 * _ANSWER_S)
+            promise = Promise(root, PAIR_FAULTS[fault][0], RepairLab(lab), 2 * _ANSWER_S)
             try:
                 with tempfile.TemporaryFile() as answers:
                     done.append(_observe(pair, fault, before, answers.fileno(), promise.begin))

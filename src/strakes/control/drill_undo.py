@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.files import closing, open_kept
@@ -56,12 +56,10 @@ def remember_password(path: Path) -> None:
 class Undo(ABC):
     """Action that undoes a fault. It may be repeated without harm."""
 
-    words: ClassVar[str] = ""
-
     @property
+    @abstractmethod
     def text(self) -> str:
         """Return a description of the action, with its commands."""
-        return self.words.format_map(vars(self))
 
     @abstractmethod
     def do(self, ask: Runner = run_unmarked) -> str:
@@ -177,32 +175,24 @@ class MountTargets(Undo):
 
 
 @dataclass(frozen=True)
-class StartMetadataServer(Undo):
-    """Start or continue a metadata server of a CephFS lab."""
+class RepairLab(Undo):
+    """Start or continue the metadata server of a CephFS lab, or restore the cables and the power of a pair."""
 
-    words = "start or continue mds.{name} of the lab in {lab}"
     lab: str
-    name: str
+    server: str = ""
 
-    def do(self, ask: Runner = run_unmarked) -> str:
-        start_metadata_server(Path(self.lab), self.name)
-        return ""
-
-
-@dataclass(frozen=True)
-class RestorePair(Undo):
-    """Restore the cables and the power of the two servers of a lab."""
-
-    words = "connect every cable and switch on every node of the lab {lab}"
-    lab: str
+    @property
+    def text(self) -> str:
+        pair = "connect every cable and switch on every node"
+        return f"{f'start or continue mds.{self.server}' if self.server else pair} of the lab {self.lab}"
 
     def do(self, ask: Runner = run_unmarked) -> str:
         lab = status(self.lab)
-        if lab is not None:
+        if lab is not None and self.server:
+            start_metadata_server(Path(lab.directory), self.server)
+        elif lab is not None:
             Pair(lab.facts).restore()
         return ""
 
 
-_KINDS: Mapping[str, type[Undo]] = {
-    kind.__name__: kind for kind in (RunCommand, MountTargets, StartMetadataServer, RestorePair)
-}
+_KINDS: Mapping[str, type[Undo]] = {kind.__name__: kind for kind in (RunCommand, MountTargets, RepairLab)}

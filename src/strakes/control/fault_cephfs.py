@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.control.drill_undo import StartMetadataServer
+from strakes.control.drill_undo import RepairLab
 from strakes.control.fault import Ask, Fault, Seen, looks
 from strakes.failover.timeline import Moment
 from strakes.lab.ceph_monitor import Monitors
@@ -128,7 +128,7 @@ class _ProcessFault(MetadataServerFault):
         self._pid = next((process.pid for process in self.lab.processes if process.role == role and process.alive), 0)
         if not self._pid:
             raise BadInputError(f"{role} is active but was not started by this lab", where=self.lab.name)
-        self.undo = StartMetadataServer(self.lab.directory, self.victim.name)
+        self.undo = RepairLab(self.lab.name, self.victim.name)
         self.text = f"kill -{self.word} {role} (process {self._pid}), the active metadata server"
 
     def strike(self) -> tuple[Moment, ...]:

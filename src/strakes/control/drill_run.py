@@ -313,18 +313,20 @@ class _Stroke:
         self._begun.wait()
         if self._stop.wait(max(0.0, self._timing.before_s - self._ahead_s)):
             return
-        promise = None
+        promise, ready = None, False
         try:
             if self._fault.undo is not None:
                 promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
             if found := self._fault.changed():
                 raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
-            self._say(self._fault.text)
+            ready = not self._stop.is_set()
         except StrakesError as error:
             self.failure = error
+        if not ready:
             if promise is not None:
                 promise.close(self._say)
             return
+        self._say(self._fault.text)
         self._promise = promise
         self._struck_s = time.monotonic()
         mark = mark_of(os.getpid(), process_start(os.getpid()) or 0, CAUSED_BY)

@@ -112,15 +112,10 @@ def test_the_services_of_a_server_start_in_order_and_stop_in_reverse(machine: Lu
     started = [what[1] for what in machine.log if what[0] == "mount"]
     stopped = [what[1] for what in machine.log if what[0] == "umount"]
     assert started == stopped[::-1] and started[0] == "MGS" and started[-1] == "labfs-OST0003"
-
-
-def test_a_partly_stopped_server_is_started_again(machine: LustreMachine, place: Path) -> None:
-    before = machine.mounts
-    fault = fault_at(place, "lustre-server-stop")
+    # A server that is partly stopped is started again.
     (machine.state / "mounts").write_text("".join(f"{line}\n" for line in before if "OST0002" not in line))
-    with pytest.raises(MeasurementError, match="a command failed") as error:
+    with pytest.raises(MeasurementError, match=r"(?s)a command failed.*not mounted"):
         fault.strike()
-    assert "not mounted" in error.value.why
     undo(fault)
     assert machine.mounts == before
 

@@ -22,6 +22,7 @@ from conftest import StrakesRunner, wait_for
 from mounts import faulty_mounted
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.files import default_root
+from strakes.base.processes import python_module
 from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import MountTargets, RunCommand, Undo
@@ -152,6 +153,16 @@ def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes:
         # The drill is continued. It may end a state that the administrator has set since.
         assert promise.keep() == "" and not undone.exists()
         promise.close()
+    # The drill is killed while its guard starts.
+    record = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
+    promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("true",)))
+    with record.open("r+b") as file, subprocess.Popen(["true"], stdin=subprocess.PIPE) as gone:
+        gone.wait()
+        words = python_module(guard.__name__, str(record), *map(str, (file.fileno(), file.fileno(), promise._pipe, 9)))
+        descriptors = (file.fileno(), promise._pipe)
+        subprocess.run(words, stdin=subprocess.DEVNULL, stdout=gone.stdin, pass_fds=descriptors, check=True)
+    assert not record.exists() and not undone.exists()
+    promise.close()
     for begin, keep in ((True, True), (True, False), (False, False)):
         promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
         if begin:
@@ -186,20 +197,14 @@ def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_o
     assert not any(place.iterdir())
 
 
-def test_an_undo_that_lacks_a_file_is_not_taken_for_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = journal.announce(tmp_path, "pulled the plug", RunCommand(("true",)))
-
-    def lacking(*_: object) -> str:
-        raise FileNotFoundError("/missing")
-
-    monkeypatch.setattr(RunCommand, "do", lacking)
-    with pytest.raises(MeasurementError, match="/missing"):
-        journal.put_right(path)
-    assert len(journal.read_all(tmp_path)[0]) == 1
-
-
-def test_a_fault_is_undone_where_proc_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undo_needs_no_proc_and_stays_on_record_if_it_lacks_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = journal.announce(tmp_path, "pulled the plug", RunCommand(("touch", str(tmp_path / "undone"))))
+    with monkeypatch.context() as patch:
+        patch.setattr(RunCommand, "do", Mock(side_effect=FileNotFoundError("/missing")))
+        with pytest.raises(MeasurementError, match="/missing"):
+            journal.put_right(path)
     opened = os.open
 
     def without_proc(name: Any, *rest: Any, **options: Any) -> int:
@@ -313,6 +318,12 @@ def test_targets_are_mounted_except_one_that_another_server_has_taken_over() -> 
     )
     assert servers.mounted == ["ost"]
     assert MountTargets(("labfs-MDT0001",), ("mount mdt",), "cat").do(servers) == "" and servers.mounted[-1] == "mdt"
+    # An earlier attempt has mounted the first target.
+    servers.mounts = {"own": f"cut off lustre\n{MDT_MOUNTED}"}
+    servers.mounted = ["mdt"]
+    assert BOTH.do(servers) == "" and servers.mounted == ["mdt", "mdt", "ost"]
+    with pytest.raises(MeasurementError, match="a command failed"):
+        BOTH.do(servers)
 
 
 def test_no_target_is_mounted_if_a_server_that_may_have_it_does_not_answer() -> None:
@@ -324,14 +335,6 @@ def test_no_target_is_mounted_if_a_server_that_may_have_it_does_not_answer() -> 
     # Targets that are mounted by hand need no answer.
     both_mounted = MDT_MOUNTED + MDT_MOUNTED.replace("MDT", "OST")
     assert BOTH.do(Servers(first=None, own=both_mounted)) == ""
-
-
-def test_a_target_that_an_earlier_attempt_has_mounted_is_no_failure() -> None:
-    servers = Servers(own=f"cut off lustre\n{MDT_MOUNTED}")
-    servers.mounted += ["mdt"]
-    assert BOTH.do(servers) == "" and servers.mounted == ["mdt", "mdt", "ost"]
-    with pytest.raises(MeasurementError, match="a command failed"):
-        BOTH.do(servers)
 
 
 def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(

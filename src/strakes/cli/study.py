@@ -88,8 +88,8 @@ def command(
         raise BadInputError(f"--knob cannot be used with {other}", remedy=remedy)
     visit = None
     if study.interrupts_service:
+        from strakes.control.drill_run import drill_visit
         from strakes.studies.recovery import TIMING
-        from strakes.studies.recovery_trial import drill_visit
 
         fault.make(directory, sampling.servers, _USUAL_FAULT)
         fault.require_consent(directory)

@@ -10,14 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.processes import mark_of, process_start
-from strakes.base.units import format_seconds
+from strakes.base.units import counted, format_seconds
 from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
 from strakes.control.drill_journal import CAUSED_BY
 from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, expected_sums, outcome_of, pending, read_back
@@ -26,12 +26,13 @@ from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 from strakes.model.recovery_clients import WATCH, Timing, kind_of_clients, watch_phase
+from strakes.model.sample import Sample
 from strakes.runs.engine import Engine, LocalEngine
 from strakes.runs.messages import PlanResult, Progress
 from strakes.targets.command import Servers
 from strakes.targets.description import Interruption, TargetRecovery
 from strakes.targets.registry import detect
-from strakes.targets.workspace import Workspace
+from strakes.targets.workspace import Workspace, sweep
 
 _PATIENCE_S = 600.0
 _MOST_NAMED = 10  # Maximum number of clients in an error message. The message grows in proportion.
@@ -443,3 +444,50 @@ def _nothing(result: PlanResult) -> MeasurementError:
         return MeasurementError(what, why=why, remedy=remedy)
     first = result.errors[0].to_exception()
     return MeasurementError(what, where=first.where, why=f"{first.what}: {first.why}", remedy=first.remedy)
+
+
+def drill_visit(
+    make_fault: Callable[[Path], Fault], timing: Timing, root: Path, servers: Servers | None = None
+) -> Callable[[Engine, Plan, Path, str, float], PlanResult]:
+    """Return a function that runs a drill for one combination of settings in a study.
+
+    The function raises MeasurementError if a client or a server did not recover. ``make_fault``: returns a new fault
+    for a directory. ``root``: directory of the store.
+    """
+
+    def visit(engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
+        fault = make_fault(workspace)
+        fault.level()
+        result, outcome = perform(
+            engine, plan, workspace, name, limit_s, timing, fault, root, lambda _text: None, servers
+        )
+        left = sweep(workspace, name)
+        if outcome.lacking:
+            what = "the servers differ from their state before the drill"
+            raise MeasurementError(what, where=str(workspace.parent), why=outcome.lacking)
+        samples = tuple(_with_figures(sample, outcome) if sample.name == WATCH else sample for sample in result.samples)
+        return replace(result, samples=samples, cleaned=not left, left=left)
+
+    return visit
+
+
+def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
+    outages = outcome.line.outages
+    if gone := outcome.line.gone:
+        why = ", ".join(f"{count} {errno}" for errno, count in outcome.errors.items()) or "the drill ended too soon"
+        raise MeasurementError(
+            "some clients received no answers after the fail-over",
+            where=f"{len(gone)} of {counted(len(outages), 'client')}: {', '.join(gone[:5])}",
+            why=why,
+            remedy="Check the servers' logs; strakes failover drill shows the time line.",
+        )
+    first_s, median_s, last_s = outcome.line.back_after_s or (0.0, 0.0, 0.0)
+    drill = {
+        "unanswered": outcome.unanswered,
+        "outages": [[outage.client, outage.stall_s, outage.back_after_s, outage.hit] for outage in outages],
+        "recoveries": [asdict(target) for target in outcome.line.targets],
+    }
+    judged = replace(
+        sample, acknowledged=outcome.acknowledged, lost=outcome.lost, failed=outcome.failed, repeated=outcome.repeated
+    )
+    return replace(judged, recovery_first_s=first_s, recovery_median_s=median_s, recovery_last_s=last_s, drill=drill)

@@ -50,9 +50,7 @@ def test_samples_are_the_values_behind_the_estimates(run: OpenedRun) -> None:
     assert sorted(measured[measured["cell"] == cell.id]["value"]) == sorted(cell.values)
 
 
-def test_without_pandas_the_error_names_the_command_that_installs_it(
-    run: OpenedRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pandas_the_error_names_the_install_command(run: OpenedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(EnvironmentLacksError, match="pip install pandas"):
         run.cells.to_pandas()

@@ -41,9 +41,7 @@ def test_a_link_that_somebody_else_planted_or_moved_is_replaced(theirs: Path, ow
 
 
 @needs_root
-def test_a_link_of_ours_is_followed_and_a_link_of_somebody_else_behind_it_is_replaced(
-    theirs: Path, tmp_path: Path
-) -> None:
+def test_our_link_is_followed_and_a_link_of_somebody_else_behind_it_is_replaced(theirs: Path, tmp_path: Path) -> None:
     plant(theirs / "page", tmp_path / "precious")
     (tmp_path / "link").symlink_to("theirs/page")
     write_whole(tmp_path / "link", b"new")
@@ -123,9 +121,7 @@ def test_a_pipe_of_ours_that_nobody_reads_is_refused_without_waiting(tmp_path: P
         write_whole(tmp_path / "link", b"text")
 
 
-def test_what_is_appended_to_a_file_while_it_is_read_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_appended_to_a_file_while_it_is_read_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, really = tmp_path / "file", os.fstat
     file.write_bytes(b"text")
 

@@ -48,9 +48,7 @@ def test_every_output_looks_its_texts_up() -> None:
 
 
 @pytest.mark.usefixtures("_capitals")
-def test_documents_for_programs_and_what_is_kept_are_english(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_documents_for_programs_and_stored_ones_are_english(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     survey = ["--language", "zh", "survey", str(tmp_path), "--budget", "1s", "-q"]
     documents = []
     for arguments in (survey, ["report", "latest"]):

@@ -96,9 +96,7 @@ def test_only_development_installs_servers() -> None:
 
 
 @pytest.mark.parametrize(("program", "lacking"), [("c++", "a C++20 compiler"), ("python3", "Python 3.11 or newer")])
-def test_a_program_that_is_too_old_counts_as_missing(
-    checkout: Checkout, tmp_path: Path, program: str, lacking: str
-) -> None:
+def test_a_too_old_program_counts_as_missing(checkout: Checkout, tmp_path: Path, program: str, lacking: str) -> None:
     path = python_only(tmp_path) if program == "c++" else bare_path(tmp_path / "bin", "c++")
     old = Path(path) / program
     old.write_text("#!/bin/sh\nexit 1\n")

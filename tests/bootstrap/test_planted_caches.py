@@ -44,9 +44,7 @@ def give_away(top: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cache", "a 1", "a\t1", "a\n1", "a#1", "a\\1", r"a\0401"])
-def test_a_cache_on_a_file_system_that_another_user_mounted_is_refused(
-    checkout: Checkout, tmp_path: Path, name: str
-) -> None:
+def test_a_cache_on_a_mount_of_another_user_is_refused(checkout: Checkout, tmp_path: Path, name: str) -> None:
     place = tmp_path / name
     place.mkdir()
     with faulty_mounted(mounter=OTHER) as mount:
@@ -152,9 +150,7 @@ def test_a_python_in_the_cache_of_another_user_is_not_run(checkout: Checkout, tm
 
 
 @pytest.mark.parametrize("part", [".", "strakes", "the environment"])
-def test_a_cache_with_one_directory_that_others_can_write_is_refused(
-    checkout: Checkout, tmp_path: Path, part: str
-) -> None:
+def test_a_cache_in_a_directory_that_others_can_write_is_refused(checkout: Checkout, tmp_path: Path, part: str) -> None:
     cache = tmp_path / "cache"
     environment = prepared(checkout, cache)
     (environment if part == "the environment" else cache / part).chmod(0o777)

@@ -97,9 +97,7 @@ def test_a_language_given_after_the_command_is_refused_with_its_right_place(caps
 @pytest.mark.parametrize(
     "words", ["--no-such-option", "survey", "survey . --budget 0", "survey . --confidence 2", "survey . --seed x"]
 )
-def test_wrong_usage_is_refused_with_status_2_and_refers_to_the_help(
-    words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_gives_status_2_and_refers_to_the_help(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words.split()) == 2
     output = capsys.readouterr()
     assert output.err.startswith("strakes: error: ")
@@ -174,9 +172,7 @@ def test_a_bug_gives_one_message_even_if_no_log_can_be_written(
     assert "it cannot be written: [Errno 2]" in errors and "the engine has gone" in errors
 
 
-def test_a_missing_package_exits_with_status_3(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_package_gives_status_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("strakes.cli.main.COMMANDS", {"probe": "A probe."})
     assert run(["probe"]) == 3
     assert "No module named 'strakes.cli.probe'" in capsys.readouterr().err

@@ -81,9 +81,7 @@ def test_layouts_are_described_in_words() -> None:
         ),
     ],
 )
-def test_components_and_mirrors_are_described_in_words(
-    parts: list[tuple[int, int | None, Layout, int]], text: str
-) -> None:
+def test_components_and_mirrors_are_described(parts: list[tuple[int, int | None, Layout, int]], text: str) -> None:
     assert layout_text(Layout(components=tuple(LayoutComponent(*part) for part in parts))) == text
 
 

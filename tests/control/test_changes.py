@@ -64,9 +64,7 @@ def test_a_change_lasts_as_long_as_the_body(world: World, root: Path) -> None:
     assert open_journals(root) == ((), ())
 
 
-def test_a_change_by_somebody_else_is_kept_and_reported(
-    world: World, root: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_change_by_others_is_kept_and_reported(world: World, root: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with change.changed(world.target(), {"number": 16, "option": "fast"}, store=root) as effective:
         world.write("number", "33")
     assert world.values == {"number": "33", "option": None}
@@ -167,9 +165,7 @@ def test_the_next_command_restores_the_values_of_a_killed_one(world: World, root
     assert "ended without putting back" in said[0] and "number: put back to 8" in said[2]
 
 
-def test_a_system_that_does_not_answer_is_not_asked_again_at_once_and_can_be_restored_later(
-    world: World, root: Path
-) -> None:
+def test_a_silent_system_is_not_asked_again_at_once_and_can_be_restored_later(world: World, root: Path) -> None:
     abandon(world, root, number=16, option="fast")
     asked = []
 

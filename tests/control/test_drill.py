@@ -92,9 +92,7 @@ def test_a_fault_that_fails_is_reported_also_if_the_caller_ignores_the_ends_of_c
         ("earthquake", {}, "no fault"),
     ],
 )
-def test_an_unknown_or_incomplete_fault_is_refused(
-    fault: str, words: dict[str, str], said: str, tmp_path: Path
-) -> None:
+def test_unknown_or_incomplete_faults_are_refused(fault: str, words: dict[str, str], said: str, tmp_path: Path) -> None:
     with pytest.raises((BadInputError, EnvironmentLacksError), match=said):
         make_fault(fault, Ask(tmp_path, **words))  # type: ignore[arg-type]
 
@@ -154,9 +152,7 @@ def test_operations_that_are_pending_when_a_drill_ends_count_as_waiting_since_th
     assert pending(plan, phase, [one for rank in range(3) for one in ended(rank, 200)], 200) == {}
 
 
-def test_the_recovery_study_needs_consent_and_other_studies_refuse_a_fault(
-    strakes: StrakesRunner, tmp_path: Path
-) -> None:
+def test_recovery_needs_consent_and_other_studies_refuse_a_fault(strakes: StrakesRunner, tmp_path: Path) -> None:
     refused = strakes("study", "recovery", tmp_path, "--fault-command", "true")
     assert refused.returncode == 2 and AGREED in refused.stderr
     refused = strakes("study", "open-close", tmp_path, "--fault-command", "true")

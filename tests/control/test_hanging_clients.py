@@ -112,9 +112,7 @@ def test_undoing_is_retried_up_to_a_limit_and_the_outcome_is_reported_in_any_cas
     assert any(text.startswith("undone") for text in told) == (not lacking)
 
 
-def test_a_step_of_the_clock_does_not_end_the_work_of_the_clients(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_of_the_clock_does_not_end_the_work_of_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place := tmp_path / "place").mkdir()
     fault, asked = LateServer(tmp_path, 0), Drill(place, 2, 20.0, Timing(before_s=1.0, after_s=2.0), sessions=False)
     monkeypatch.setattr(fault, "back_within_s", 0.1)

@@ -242,9 +242,7 @@ def change_ended(world: World, root: Path, **values: int | str) -> None:
     assert in_child(body, world) == 0
 
 
-def test_a_lost_change_can_be_kept_and_one_of_a_living_process_stays(
-    world: World, root: Path, own_records: Path
-) -> None:
+def test_a_lost_change_can_be_kept_and_one_of_a_live_process_stays(world: World, root: Path, own_records: Path) -> None:
     with change.changed(world.target(), {"number": 64}, store=root):
         directory(root).rename(root / "aside")
         assert [one.outcome for one in restore(root, ask=world.ask)] == ["in use"] and world.values["number"] == "64"
@@ -256,9 +254,7 @@ def test_a_lost_change_can_be_kept_and_one_of_a_living_process_stays(
     assert world.values["number"] == "32" and not records(own_records)
 
 
-def test_an_old_journal_that_is_copied_back_does_not_restore_an_older_value(
-    world: World, root: Path, tmp_path: Path
-) -> None:
+def test_an_old_journal_copied_back_does_not_restore_an_older_value(world: World, root: Path, tmp_path: Path) -> None:
     world.write("number", "4")
     change_ended(world, root, number=64)
     shutil.copytree(directory(root), tmp_path / "old")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.processes import is_locked
 from strakes.control import knob_journal as module
 from strakes.control.knob_journal import KnobJournal, directory, locked, open_journals, read_journal, sweep
 from strakes.control.knob_place import KnobPlace
@@ -126,13 +127,13 @@ def test_creating_a_journal_waits_for_the_lock_of_the_store(tmp_path: Path, monk
         with pytest.raises(EnvironmentLacksError, match=f"process {os.getpid()} has"):
             begin(tmp_path)
         monkeypatch.undo()
-        assert module._is_locked(tmp_path / "knobs" / "lock")
+        assert is_locked(tmp_path / "knobs" / "lock")
         beginning = threading.Thread(target=lambda: begun.append(begin(tmp_path)))
         beginning.start()
         beginning.join(0.5)
         assert not begun and beginning.is_alive()
     beginning.join()
-    assert not module._is_locked(tmp_path / "knobs" / "lock")
+    assert not is_locked(tmp_path / "knobs" / "lock")
     begun[0].release()
 
 
@@ -185,9 +186,7 @@ def test_an_interrupted_creation_leaks_no_descriptor(
 
 
 @pytest.mark.parametrize("claimed", [False, True])
-def test_every_line_is_synced_before_the_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: bool
-) -> None:
+def test_a_line_is_synced_before_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: bool) -> None:
     journal: KnobJournal | None = begin(tmp_path)
     assert journal is not None
     if claimed:
@@ -203,19 +202,19 @@ def test_every_line_is_synced_before_the_next_step(
     journal.release()
 
 
-def test_locks_are_taken_on_files_open_for_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exclusive_locks_are_taken_on_files_open_for_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = fcntl.flock
 
     def as_nfs(descriptor: int, how: int) -> None:
-        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        if how & fcntl.LOCK_EX and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         lock(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", as_nfs)
     journal = begin(tmp_path)
-    assert module._is_locked(journal.path)
+    assert is_locked(journal.path)
     journal.release()
-    assert not module._is_locked(journal.path)
+    assert not is_locked(journal.path)
 
 
 def test_the_reason_for_missing_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

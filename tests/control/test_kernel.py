@@ -185,9 +185,7 @@ def test_wrong_usage_is_refused_before_any_change(
     assert says in errors and "Traceback" not in errors
 
 
-def test_knobs_of_a_directory_and_of_all_file_systems_are_listed(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_knobs_of_a_directory_and_all_file_systems_are_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     listed = []
     for words in ([str(place), "--json"], ["--json"], []):
         assert run(["knobs", "list", *words]) == 0

@@ -144,9 +144,7 @@ def test_a_client_behind_a_router_is_cut_off_in_its_own_network(
     assert (machine.state / "rules").read_text() == ""
 
 
-def test_a_rule_that_cannot_be_removed_is_reported_and_the_others_are_removed(
-    machine: LustreMachine, place: Path
-) -> None:
+def test_a_rule_that_cannot_be_removed_is_reported_and_others_are_removed(machine: LustreMachine, place: Path) -> None:
     (machine.state / "addresses").write_text("labfs-OST0000 10.1.0.1@o2ib\n")
     fault = fault_at(place, "lustre-client-cut", target="", servers=None)
     fault.strike()

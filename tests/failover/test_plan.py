@@ -79,9 +79,7 @@ def test_drbdadm_accepts_the_resources_of_both_versions(name: str, dialect: str,
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_fencing_devices_have_no_password_in_the_cib_and_only_the_survivor_has_a_delay(
-    name: str, tmp_path: Path
-) -> None:
+def test_the_cib_has_no_password_and_only_the_survivor_has_a_delay(name: str, tmp_path: Path) -> None:
     cib = Xml.parse(planned(name, tmp_path) / "pacemaker" / "cib.xml")
     devices = [one for one in cib.iter("primitive") if one.get("class") == "stonith"]
     assert len(devices) >= 2

@@ -235,9 +235,7 @@ def test_the_quorum_device_breaks_a_tie_as_configured(play: Callable[..., Scene]
         assert scene.fenced == (loser,) and f"{winner} survives" in scene.said
 
 
-def test_simulations_that_time_out_are_counted_and_the_others_are_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_simulations_that_time_out_are_counted_and_the_others_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     need("crm_simulate")
 
     def slow(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:

@@ -81,9 +81,7 @@ def test_a_pair_with_fencing_loses_no_record_and_has_no_split_brain(story: list[
 
 
 @given(steps, st.integers(1, 5), st.integers(1, 5))
-def test_split_brain_is_found_if_both_nodes_serve(
-    story: list[tuple[int, int, int, bool]], first: int, second: int
-) -> None:
+def test_split_brain_is_found_if_both_serve(story: list[tuple[int, int, int, bool]], first: int, second: int) -> None:
     pair = played([*story[:-1], *((*one[:3], True) for one in story[-1:])])
     old, old_term = pair.serving, pair.term
     # Without fencing the peer starts while the old node continues, each on its own copy.

@@ -166,18 +166,7 @@ def _messages(plan: Any) -> list[dict[str, Any]]:
 
 _KEPT = ("sample", "done", "error")
 # Keys whose values depend on the machine and the load.
-_VARYING = {
-    "host",
-    "counters",
-    "nodes",
-    "cache",
-    "begun",
-    "ranks",
-    "file_system",
-    "remedy",
-    "why",
-    "what",
-}
+_VARYING = {"host", "counters", "nodes", "cache", "begun", "ranks", "file_system", "remedy", "why", "what"}
 
 
 def _masked(message: dict[str, Any]) -> Any:

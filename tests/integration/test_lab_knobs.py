@@ -68,11 +68,7 @@ def test_restore_undoes_the_changes_of_a_process_killed_at_any_time(
     draw = random.Random(4)
     found_changed = 0
     for _ in range(moments):
-        worker = subprocess.Popen(
-            [sys.executable, "-c", _CHANGER, str(mount)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        worker = subprocess.Popen([sys.executable, "-c", _CHANGER, str(mount)], stdout=subprocess.PIPE, text=True)
         assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
         # One iteration of the changing process takes about 4 s, nearly all of it in commands of Ceph.
         time.sleep(draw.uniform(0, 4.0))
@@ -111,9 +107,7 @@ def test_a_change_made_meanwhile_by_an_administrator_is_kept(
     subprocess.run(["ceph", "-c", conf, "config", "rm", "mds", "mds_log_max_segments"], check=True, capture_output=True)
 
 
-def test_a_value_refused_by_ceph_is_reported_with_its_message(
-    cluster: Monitors, mount: Path, strakes: StrakesRunner
-) -> None:
+def test_a_refusal_by_ceph_is_reported_with_its_message(cluster: Monitors, mount: Path, strakes: StrakesRunner) -> None:
     before = options(cluster)
     done = strakes("knobs", "set", mount, "mds_log_max_segments=64", "mds_cache_memory_limit=99999999999999999999")
     assert done.returncode == 2 and "EINVAL" in done.stderr

@@ -18,9 +18,7 @@ SERVERS = "ceph --osds 3 --mds 3 --standby 0 --pool-per-osd"
     ("option", "kind", "slow"),
     [("--slow-mds=1=10", "metadata", "metadata-cephfs:1"), ("--slow-osd=1=60", "data", "data-osd.1")],
 )
-def test_the_slow_target_of_three_is_named(
-    labs: Labs, strakes: StrakesRunner, option: str, kind: str, slow: str
-) -> None:
+def test_a_slow_target_of_three_is_named(labs: Labs, strakes: StrakesRunner, option: str, kind: str, slow: str) -> None:
     mount = labs.up(SERVERS, option)
     assert labs.status("ceph")["facts"]["pools_by_store"] == {
         f"osd.{number}": f"cephfs_data.osd{number}" for number in range(3)

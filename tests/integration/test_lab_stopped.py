@@ -29,9 +29,7 @@ def labs(shared_labs: Labs) -> Labs:
 
 
 @pytest.mark.parametrize("role", ["osd.1", "mds.a"])
-def test_a_survey_ends_within_its_limit_and_names_the_stopped_server(
-    labs: Labs, strakes: StrakesRunner, role: str
-) -> None:
+def test_a_survey_ends_in_time_and_names_the_stopped_server(labs: Labs, strakes: StrakesRunner, role: str) -> None:
     mount = Path(labs.status("ceph")["facts"]["ceph_conf"]).parent / "mnt"
     (pid,) = labs.pids("ceph", role)
     with started("survey", mount, "--budget", "10s", "--quiet") as running:

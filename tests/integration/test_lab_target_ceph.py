@@ -112,9 +112,7 @@ class TestCephFsControl(OnMount):
         assert target.trouble() == ("Ceph says: insufficient standby MDS daemons available: have 0; want 1 more.",)
 
 
-def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(
-    ceph: Path, strakes: StrakesRunner
-) -> None:
+def test_directories_are_placed_on_both_ranks_and_requests_are_counted(ceph: Path, strakes: StrakesRunner) -> None:
     done = strakes("study", "namespace-scaling", ceph, "--budget", "20s", "--json", "-", "--quiet")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)

@@ -104,9 +104,7 @@ class TestNfs(OnLab):
 class TestNfsControl(ControlOnLab):
     lab = "nfs"
 
-    def test_settings_match_the_mount_options_and_the_client_counts_operations(
-        self, target: Target, place: Path
-    ) -> None:
+    def test_settings_match_the_mount_options_and_clients_count_operations(self, target: Target, place: Path) -> None:
         told = target.describe()
         wanted = {"vers": "4.2", "nconnect": "2", "rsize": "65536", "wsize": "32768", "acregmax": "7"}
         assert told.client.items() >= wanted.items()

@@ -66,9 +66,7 @@ def test_a_population_can_be_interrupted_killed_resumed_and_removed(strakes: Str
     assert not list(target.iterdir())
 
 
-def test_a_population_that_spent_its_budget_can_be_resumed_with_another_budget(
-    strakes: StrakesRunner, target: Path
-) -> None:
+def test_a_population_that_spent_its_budget_can_be_resumed_with_another(strakes: StrakesRunner, target: Path) -> None:
     short = [word if word != "60s" else "0.01s" for word in population(target, "--keep", "--json", "-")]
     first = json.loads(strakes(*short).stdout)
     size = next(one for one in first["findings"] if one["id"] == "population-size")

@@ -100,9 +100,7 @@ def test_a_packed_result_is_read_and_a_darshan_log_is_named(tmp_path: Path) -> N
         '"ior" "-o" "file" "--token" "hidden" "AWS_SECRET_ACCESS_KEY=hidden"',
     ],
 )
-def test_secrets_of_a_command_line_are_not_stored(
-    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_secrets_of_commands_are_not_stored(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (SAMPLES / "ior-4.1.txt").read_text()
     (command,) = re.findall(r"^Command line +: (.*)$", text, re.MULTILINE)
     (tmp_path / "ior.out").write_text(text.replace(command, words))

@@ -219,9 +219,7 @@ def test_a_second_result_of_an_io500_phase_is_named(tmp_path: Path) -> None:
         ("HDF5 Library: Version 1.10.5\n", "IOR with -a HDF5"),
     ],
 )
-def test_unsupported_results_are_refused_with_the_file_to_import_instead(
-    tmp_path: Path, text: str, remedy: str
-) -> None:
+def test_unsupported_results_are_refused_with_the_file_to_import(tmp_path: Path, text: str, remedy: str) -> None:
     (tmp_path / "refused").write_text(text)
     with pytest.raises(BadInputError) as refused:
         read_file(tmp_path / "refused")

@@ -337,9 +337,7 @@ def test_an_mdtest_command_line_runs_and_leaves_no_files(tmp_path: Path, capsys:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_options_after_the_name_of_the_tool_belong_to_the_tool(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_after_the_name_of_a_tool_belong_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Options of strakes come before the name of the tool.
     assert strakes(["run", "-n", "1", "mdtest", "-n", "0", "-d", str(tmp_path)]) == 2
     assert "no item to work on" in capsys.readouterr().err

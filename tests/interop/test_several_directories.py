@@ -141,9 +141,7 @@ def test_the_directories_of_mdtest_may_share_a_parent_and_contain_blanks(places:
     assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", "@".join(map(str, new))) == 0
 
 
-def test_the_screen_and_later_commands_name_all_directories(
-    places: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_screen_and_later_commands_name_all_directories(places: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     both = f"{places[0]}@{places[1]}"
     screens = []
     for where in (both, str(places[0])):

@@ -35,9 +35,7 @@ def test_pacemaker_accepts_the_configuration(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fencing_has_the_method_and_cipher_of_the_software_bmc_and_the_delay_of_its_kind(
-    kind: str, tmp_path: Path
-) -> None:
+def test_fencing_has_the_method_and_cipher_of_the_bmc_and_the_delay_of_its_kind(kind: str, tmp_path: Path) -> None:
     devices = [one for one in Xml.fromstring(cib(kind, tmp_path)).iter("primitive") if one.get("class") == "stonith"]
     assert len(devices) == 2
     for device in devices:

@@ -8,14 +8,7 @@ import pytest
 from mounts import other_user
 from strakes.base.errors import BadInputError
 from strakes.base.processes import lock_holder
-from strakes.lab.state import (
-    all_directories,
-    directory_of,
-    labs_root,
-    refuse_long_path,
-    remove_root,
-    working_in,
-)
+from strakes.lab.state import all_directories, directory_of, labs_root, refuse_long_path, remove_root, working_in
 
 
 @pytest.fixture(autouse=True)

@@ -78,9 +78,7 @@ def test_an_unknown_live_comment_is_refused_with_its_line() -> None:
 
 
 @needs_root
-def test_commands_of_a_page_share_a_shell_and_their_output_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_a_page_share_a_shell_and_output_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "BUILT", tmp_path)
     text = "<!-- live: as s/1000/1/ -->\n```sh\nA=1000\n```\n<!-- live: first B=2 -->\n<!-- live: status 1 -->\n"
     text += "```console\n$ echo $A$B; false\nnot this\n```\n"

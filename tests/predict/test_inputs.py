@@ -22,9 +22,7 @@ def test_clients_are_the_nodes_that_ranks_ran_on(store_run: Callable[..., Run]) 
     assert forecast.scale.clients == 16
 
 
-def test_one_node_is_one_client_and_a_file_system_that_other_nodes_reach_is_not_local(
-    store_run: Callable[..., Run],
-) -> None:
+def test_one_node_is_one_client_and_a_file_system_of_many_nodes_is_not_local(store_run: Callable[..., Run]) -> None:
     alone = figures_of([store_run("20260101-000000-alone")])
     assert all(figure.local and level.scale.clients == 1 for figure in alone for level in figure.levels)
     remote = figures_of([store_run("20260101-000001-remote", remote=True)])

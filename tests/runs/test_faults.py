@@ -113,9 +113,7 @@ def test_an_overcommitted_device_ends_the_phase_and_everything_is_removed(engine
 
 # Without mmap, because a store to a mapped page succeeds until msync.
 @pytest.mark.parametrize("backend", ["posix", "stdio", "uring"])
-def test_a_file_system_that_shuts_down_during_writes_is_reported_with_the_remains(
-    engine: LocalEngine, backend: str
-) -> None:
+def test_a_file_system_that_shuts_down_is_reported_with_the_remains(engine: LocalEngine, backend: str) -> None:
     with_backend(engine, backend)
     with loop_mounted("ext4") as place:
         write = data("w", "write", 2 * MIB, stop=LONG, backend=backend)

@@ -46,9 +46,7 @@ def test_a_plan_gives_a_sample_for_every_phase(engine: LocalEngine, workspace: W
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
 
 
-def test_every_visit_and_every_run_writes_different_data(
-    engine: LocalEngine, workspace: Workspace, tmp_path: Path
-) -> None:
+def test_every_visit_and_run_writes_different_data(engine: LocalEngine, workspace: Workspace, tmp_path: Path) -> None:
     plan = Plan(
         2,
         (
@@ -218,9 +216,7 @@ def test_the_engine_of_a_killed_or_interrupted_front_end_cleans_up_and_ends(
     assert few or [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
 
 
-def test_an_engine_whose_limit_of_open_files_is_lowered_says_so_and_ends(
-    engine: LocalEngine, workspace: Workspace
-) -> None:
+def test_an_engine_whose_limit_of_files_is_lowered_says_so_and_ends(engine: LocalEngine, workspace: Workspace) -> None:
     pid = engine.start().pid
     result = engine.run(ENDLESS, workspace.path, "f", 3600, once(lambda: resource.prlimit(pid, *FEW)))
     assert (result.ended, result.errors[0].what) == ("failed", "poll failed")

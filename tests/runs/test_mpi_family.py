@@ -71,9 +71,7 @@ def both(folder: Path) -> tuple[Path, Path]:
         ("Intel(R) MPI Library for Linux* OS, Version 2021.14", 0),
     ],
 )
-def test_an_mpiexec_gets_the_engine_of_its_family(
-    tmp_path: Path, both: tuple[Path, Path], version: str, engine: int
-) -> None:
+def test_an_mpiexec_gets_its_engine(tmp_path: Path, both: tuple[Path, Path], version: str, engine: int) -> None:
     mpiexec = says(tmp_path / "other" / "mpiexec", version)
     assert find_mpi_engine(mpiexec) == both[engine]
     assert ("--oversubscribe" in placed(mpiexec, Launch("mpi", 4))) == (engine == 1)

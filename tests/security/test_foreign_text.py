@@ -144,9 +144,7 @@ def test_invisible_characters_stay_out_of_documents_and_names_need_not_be_utf8(t
         *("https://host/hidden", "https://host?token=hidden", "https://host#hidden", "s3://me:hidden@lab/w?sig=hidden"),
     ],
 )
-def test_the_log_of_a_bug_has_no_secret_of_an_address(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
+def test_the_log_of_a_bug_has_no_secret_of_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     log = Path(write_log(ValueError(f"no {address}"), ["watch", f"--command=send {address}"]))
     assert log.is_relative_to(tmp_path) and not re.search("hid|den", log.read_text())

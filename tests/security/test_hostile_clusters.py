@@ -379,9 +379,7 @@ def test_corosync_gets_no_setting_that_can_name_a_file(line: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
-def test_a_program_that_reads_a_configuration_has_no_rights_of_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_of_a_configuration_has_no_rights_of_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cr3t")
     (tmp_path / "victim").write_text("s3cr3t")
     (tmp_path / "victim").chmod(0o600)

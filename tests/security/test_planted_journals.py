@@ -76,10 +76,7 @@ def test_a_journal_that_others_could_have_planted_is_refused(
 
 @pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.put_right), (of_knobs, read_journal)])
 def test_a_file_system_that_another_user_mounted_proves_no_owner(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    make: Callable[[Path], Path],
-    read: Callable[[Path], object],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], Path], read: Callable[[Path], object]
 ) -> None:
     monkeypatch.setenv("STRAKES_RUN", str(tmp_path / "run"))
     hold.take(KnobPlace("k", "k", "/k"), "8", tmp_path, tmp_path)

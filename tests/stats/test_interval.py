@@ -73,9 +73,7 @@ def test_the_interpolated_interval_lies_within_the_exact_one(values: list[float]
 
 
 @given(samples, confidences, st.randoms(use_true_random=False))
-def test_the_order_of_the_values_does_not_matter(
-    values: list[float], confidence: float, shuffler: random.Random
-) -> None:
+def test_the_order_of_values_does_not_matter(values: list[float], confidence: float, shuffler: random.Random) -> None:
     shuffled = values.copy()
     shuffler.shuffle(shuffled)
     assert median_interval(shuffled, confidence) == median_interval(values, confidence)
@@ -83,9 +81,7 @@ def test_the_order_of_the_values_does_not_matter(
 
 
 @given(samples, confidences)
-def test_the_interval_of_times_is_the_reciprocal_of_the_interval_of_rates(
-    values: list[float], confidence: float
-) -> None:
+def test_the_interval_of_times_is_the_reciprocal_of_that_of_rates(values: list[float], confidence: float) -> None:
     of_rates, of_seconds = (
         median_interval(values, confidence),
         median_interval([1 / value for value in values], confidence),

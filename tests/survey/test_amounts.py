@@ -59,9 +59,7 @@ def test_cells_are_left_out_before_phases_become_too_short(
 
 
 @pytest.mark.parametrize(("write", "read", "creates"), [(150, 150, 900), (450, 500, 15_000), (2000, 3000, 40_000)])
-def test_a_budget_of_two_minutes_covers_every_question_on_a_usual_file_system(
-    write: int, read: int, creates: int
-) -> None:
+def test_two_minutes_cover_every_question_on_a_usual_file_system(write: int, read: int, creates: int) -> None:
     pilot = Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates)
     context, cells, _ = chosen(pilot, budget_s=120.0)
     assert {cell.priority for cell in cells} == {1, 2}

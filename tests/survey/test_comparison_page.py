@@ -58,9 +58,7 @@ def test_everything_is_drawn_inside_the_scale(spans: list[tuple[float, float]]) 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium")
 @pytest.mark.parametrize("width", [1280, 420])
-def test_every_value_of_a_cell_is_visible_without_horizontal_scrolling(
-    browser: Any, width: int, tmp_path: Path
-) -> None:
+def test_every_value_of_a_cell_is_visible_without_scrolling(browser: Any, width: int, tmp_path: Path) -> None:
     cells = (
         cell(1.2, 1.1, 1.3, Verdict.FASTER, "transfer-size/buffered/8388608:write"),
         cell(0.8, None, None, Verdict.INCONCLUSIVE, "metadata-ops/unique/2:file-create"),

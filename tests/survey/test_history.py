@@ -172,9 +172,7 @@ def change_amounts(run: Run, times: int) -> None:
     path.write_text("".join(json.dumps(cell) + "\n" for cell in cells))
 
 
-def test_runs_with_different_amounts_have_separate_series(
-    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_with_other_amounts_have_separate_series(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     for day in range(3):
         make_run(day=day)
     for day in (3, 4):

@@ -54,9 +54,7 @@ def test_only_the_remains_of_a_killed_run_are_removed(tmp_path: Path, victim: Pa
     assert [(one.path, one.why) for one in report.ignored] == [(str(tmp_path / "strakes-notes"), "it has no marker")]
 
 
-def test_directories_of_others_do_not_use_up_open_files_and_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directories_of_others_use_up_no_files_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remains = killed_workspace(tmp_path)
     for number in range(300):
         (tmp_path / f"strakes-{number:06}").mkdir()

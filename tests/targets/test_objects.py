@@ -184,9 +184,7 @@ def test_all_objects_and_uploads_below_the_prefix_are_removed_and_nothing_else(s
     assert not workspace.exists()
 
 
-def test_without_the_marker_object_nothing_is_removed_and_listed_objects_are_named(
-    store: Store, workspace: Path
-) -> None:
+def test_without_the_marker_nothing_is_removed_and_objects_are_named(store: Store, workspace: Path) -> None:
     store.keys.discard("w/p/.strakes-marker")
     before = set(store.keys)
     [left] = remove(workspace)

@@ -104,9 +104,7 @@ def test_the_readers_at_startup_are_reported_as_unknown() -> None:
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("file_system", ["lustre", "fuse.ceph-fuse", "xfs"])
-def test_every_choice_names_measured_cells_and_settings_follow_from_choices_alone(
-    example: Path, file_system: str
-) -> None:
+def test_every_choice_names_measured_cells_and_settings_follow_from_choices(example: Path, file_system: str) -> None:
     app, results = read_app(example), world(flat)
     chosen = choose(app, results)
     assert chosen.choices

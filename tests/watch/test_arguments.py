@@ -107,9 +107,7 @@ def test_a_watch_without_a_directory_shows_the_help(refusal: Callable[..., str])
         (("report", "--since", "soon"), "90s, 2m or 1h"),
     ],
 )
-def test_the_advice_fits_the_error(
-    tmp_path: Path, refusal: Callable[..., str], words: tuple[str, ...], said: str
-) -> None:
+def test_advice_fits_the_error(tmp_path: Path, refusal: Callable[..., str], words: tuple[str, ...], said: str) -> None:
     Ring(tmp_path / "store").add(RingRow(1795132800.0, 60.0, {}))
     kept = ("--store", str(tmp_path / "store")) if words[0] == "report" else ()
     assert said in refusal(words[0], *kept, *words[1:], statuses=(1, 2, 3))

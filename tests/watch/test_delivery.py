@@ -232,9 +232,7 @@ def test_a_command_gets_each_alarm_once_on_its_standard_input(tmp_path: Path) ->
     assert [json.loads(row)["subject"] for row in (tmp_path / "events").read_text().splitlines()] == ["disk"]
 
 
-def test_a_command_that_does_not_end_is_killed_with_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_without_end_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.watch.alerts._LIMIT_S", 1.0)
     words = ["sh", "-c", f"sleep 600 & echo $! > {tmp_path}/child; wait"]
     with pytest.raises(OSError, match="did not end within 1 s"):

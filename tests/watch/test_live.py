@@ -261,9 +261,7 @@ def test_a_probe_starts_again_although_its_old_files_remain(
         assert told[-1].text == f"{left} could not be removed (Read-only file system): run strakes clean {tmp_path}/v"
 
 
-def test_minutes_of_a_full_file_system_are_bad_for_creates_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_minutes_of_a_full_file_system_are_bad_for_creates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: CreateTest) -> int:
         return errno.ENOSPC
 
@@ -287,9 +285,7 @@ def test_minutes_of_a_full_file_system_are_bad_for_creates_only(
     assert not write.minutes
 
 
-def test_a_minute_without_operations_has_no_latency_in_the_metrics(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_minute_without_operations_has_no_latency_in_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("strakes.watch.probing.Probe", lambda *_, **__: Scheduled(clock, range(1100, 2000)))
     monkeypatch.setattr("strakes.watch.probing._HANGS_S", 1000.0)
@@ -303,9 +299,7 @@ def test_a_minute_without_operations_has_no_latency_in_the_metrics(
     assert shown[1100] and not shown[1250]
 
 
-def test_the_time_in_which_the_watch_was_stopped_is_not_latency(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_while_the_watch_was_stopped_is_not_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, told = Clock(), list[WatchEvent]()
     monkeypatch.setattr("strakes.watch.probing.Probe", lambda *_, **__: Scheduled(clock, range(1100, 1495)))
     source = Scripted({second: CounterReading("script", second) for second in range(1000, 2000)})
@@ -361,9 +355,7 @@ def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path, kind: 
     assert again.began_s == lost.began_s == 1200 and again.ended_s == 1230
 
 
-def test_the_mount_point_of_an_unmounted_file_system_is_not_probed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_place_of_an_unmounted_file_system_is_not_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, told, points = Clock(), list[WatchEvent](), ["/scratch"]
     monkeypatch.setattr("strakes.watch.probing.Probe", lambda *_, **__: Failing())
     monkeypatch.setattr(

@@ -70,9 +70,7 @@ def test_a_target_that_is_slow_from_the_beginning_or_soon_after_it_is_reported(f
 
 
 @pytest.mark.parametrize(("times_the_bytes", "slow"), [(8, []), (1, ["metadata target MDT0000"])])
-def test_large_requests_that_take_longer_in_proportion_make_no_slow_target(
-    times_the_bytes: float, slow: list[str]
-) -> None:
+def test_requests_that_take_longer_in_proportion_make_no_slow_target(times_the_bytes: float, slow: list[str]) -> None:
     usual, large = OfKind(100, 0.6, 0.01, 6e7), OfKind(100, 3.6, 0.4, 6e7 * times_the_bytes)
     assert slow_among({"write": large}, {"write": usual}) == slow
 

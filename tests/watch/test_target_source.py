@@ -53,9 +53,7 @@ def test_fullness_is_the_value_of_df_for_an_ordinary_user(tmp_path: Path) -> Non
         assert 0 <= int(files[:-1]) - 100 * told.get(f"{tmp_path} (files)", 0.0) < 1.01
 
 
-def test_space_reserved_for_root_or_beyond_a_quota_counts_as_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_space_of_root_or_beyond_a_quota_counts_as_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quota = Quota("user 7", 95, 100, 3, 0)
     # 90 of 100 blocks are used and 5 are reserved for root; 40 of 50 inodes are used.
     told = ((4096, 4096, 100, 10, 5, 50, 10, 10, 0, 255), ())

@@ -17,15 +17,7 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.units import GIB, MIB
 from strakes.targets import ceph_cluster as cluster
-from strakes.targets.ceph_target import (
-    DISTRIBUTED,
-    PIN,
-    RANDOM,
-    pin_for,
-    read_layout,
-    read_pins,
-    write_layout,
-)
+from strakes.targets.ceph_target import DISTRIBUTED, PIN, RANDOM, pin_for, read_layout, read_pins, write_layout
 from strakes.targets.ceph_tool import access_of, ask_socket, ceph, data_counters, metadata_counters
 from strakes.targets.command import Completed
 from strakes.targets.description import SERVER, Description, Layout, Placement, difference, disturbed

@@ -75,9 +75,7 @@ def test_a_file_system_with_a_common_prefix_in_its_name_is_another_one(tmp_path:
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize(("own", "evicted"), [(NAME, True), (OTHER, False)])
-def test_only_connections_of_this_mount_of_a_file_system_count(
-    tmp_path: Path, order: int, own: str, evicted: bool
-) -> None:
+def test_only_connections_of_this_mount_count(tmp_path: Path, order: int, own: str, evicted: bool) -> None:
     there = [
         connection("lab-MDT0000", NAME, LOST, "10.0.0.1@tcp"),
         connection("lab-MDT0000", OTHER, WELL, "10.0.0.7@tcp"),
@@ -124,7 +122,7 @@ def test_counters_of_another_file_system_on_a_server_are_ignored() -> None:
     "question",
     [lambda ways: ask_health(Answers(Client({})), ways, "lab"), lambda ways: server_counters(ways, "lab")[1]],
 )
-def test_silent_servers_are_waited_for_in_parallel(
+def test_silent_servers_are_awaited_in_parallel(
     number: int, question: Callable[[Mapping[str, Runner]], object]
 ) -> None:
     # The barrier opens when all servers are queried at once; sequential queries get a BrokenBarrierError.

@@ -11,12 +11,7 @@ from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
 from strakes.targets.description import CLIENT
 from strakes.targets.lustre_lfs import LIST_NIDS, VERSION, read_version
-from strakes.targets.lustre_parameters import (
-    LLITE_COUNTERS,
-    MD_COUNTERS,
-    Counter,
-    parse_stats,
-)
+from strakes.targets.lustre_parameters import LLITE_COUNTERS, MD_COUNTERS, Counter, parse_stats
 from strakes.targets.lustre_tool import Params, device, get_param, read_params, set_param
 from targets.lustre.recorded import bare, recording
 

@@ -18,14 +18,7 @@ from strakes.base.units import MIB
 from strakes.targets.calls import UnansweredError
 from strakes.targets.child import REFUSED_STATUS
 from strakes.targets.command import CommandTimeout, Completed, Runner, Servers, run
-from strakes.targets.description import (
-    Layout,
-    Placement,
-    Server,
-    StorageTarget,
-    difference,
-    disturbed,
-)
+from strakes.targets.description import Layout, Placement, Server, StorageTarget, difference, disturbed
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre_lfs import ClientName
@@ -157,9 +150,7 @@ def test_that_large_buffered_calls_become_direct_ones_is_kept_with_the_descripti
     assert "llite.hybrid_io" not in target(tmp_path).describe().client
 
 
-def test_an_ordinary_user_gets_the_readable_parts_and_the_limits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ordinary_user_gets_readable_parts_and_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     lustre = target(tmp_path, AS_USER)
     description = lustre.describe()

@@ -79,9 +79,7 @@ def test_an_expired_nfs_lease_is_an_interruption() -> None:
     assert lost_between(well, well) == ()
 
 
-def test_the_error_of_an_unanswered_call_names_the_silent_targets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_of_an_unanswered_call_names_silent_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.calls._silent", {})
     monkeypatch.setattr("strakes.targets.lustre_target._FOLLOW_S", 0.0)
     known = Client(TWO | connection("lab-OST0003", NAME, LOST, "10.0.0.3@tcp"), f"lab-{NAME}")

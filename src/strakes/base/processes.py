@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import closing, default_root, open_directory
+from strakes.base.files import closing, default_root, open_directory, open_kept
 
 if TYPE_CHECKING:
     import subprocess
@@ -192,6 +192,16 @@ def lock_file(descriptor: int, path: Path, limit_s: float) -> None:
             remedy = f"If it is suspended, continue it: kill -CONT {holder or 'PROCESS'}. Or end it."
             raise EnvironmentLacksError(what, where=str(path), why=why, remedy=remedy)
         time.sleep(_LOOK_EVERY_S)
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process has locked a file. A missing file, or one without locks, counts as not locked."""
+    with suppress(OSError), closing(open_kept(path, os.O_RDONLY)) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # Several processes may test at once.
+        except BlockingIOError:
+            return True
+    return False
 
 
 def lock_holder(path: Path | int) -> str:

@@ -19,10 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
-from strakes.base.foreign_text import for_terminal
 from strakes.base.interrupts import ended_after
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
-from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, UNLIMITED, set_parent
+from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, UNLIMITED, set_parent, write_error
 
 _DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
@@ -143,13 +142,12 @@ class _Watch:
 
     def wait_for_the_work(self) -> int:
         while self._status is None:
-            if number := self._next_signal(_LOOK_EVERY_S):
+            if number := self._handle_signal(_LOOK_EVERY_S):
                 if number == _DONE:
                     with suppress(BlockingIOError, IndexError):  # Slurm and supervisors may send the same signal.
                         return os.read(self._status_of_child, 1)[0]
                 if number in self._forwarded:
                     self._interrupted_s = self._interrupted_s or time.monotonic()
-                self._take(number)
             elif self._interrupted_s:
                 hangs = self._still_s() > _HANGS_AFTER_S
                 if hangs and time.monotonic() - self._interrupted_s > _GIVE_UP_AFTER_S:
@@ -172,12 +170,11 @@ class _Watch:
             waits = [wait_in_words(process, thread) for process, thread, _ in _waits(self._child)]
             call = f"process {self._child} {waits[0]}, has been" if waits else "strakes has been"
             error.why = f"{call} in one call for more than {_DEAD_AFTER_S:g} s. {error.why}".strip()
-        os.write(2, "".join(f"{for_terminal(line)}\n" for line in error.lines()).encode())
+        write_error(error.lines())
         os.kill(self._child, TOLD_TO_END)
         ends_s = time.monotonic() + ENDING_S
         while self._status is None and process_start(self._child) is not None and time.monotonic() < ends_s:
-            if number := self._next_signal(_TICK_S):
-                self._take(number)
+            self._handle_signal(_TICK_S)
         if self._status is None:
             os.kill(self._child, signal.SIGKILL)
         self._patience_s = min(self._patience_s, _LAST_S)
@@ -198,20 +195,18 @@ class _Watch:
             for number in commands_of(self._child, self._started):
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGKILL)
-        if self._status is None and (number := self._next_signal(_TICK_S)):
-            self._take(number)
+        if self._status is None:
+            self._handle_signal(_TICK_S)
         left = self._left()
         while left and time.monotonic() - begun_s < (self._patience_s if _waits(*left) else _BUSY_PATIENCE_S):
-            if number := self._next_signal(_TICK_S):
-                self._take(number)
+            self._handle_signal(_TICK_S)
             left = {process: thread for process, thread in self._left().items() if process in left}
         waiting = {process for process, *_ in _waits(*left)}
         for process, thread in left.items():
-            text = f"process {process} has not ended yet"
+            state = "has not ended yet"
             if process in waiting:
-                text = f"process {process} {wait_in_words(process, thread)}; "
-                text += "it is left behind. It ends when the servers answer again"
-            os.write(2, f"strakes: {for_terminal(text)}\n".encode())
+                state = f"{wait_in_words(process, thread)}; it is left behind. It ends when the servers answer again"
+            write_error([f"strakes: process {process} {state}"])
 
     def wait_for_the_reader(self, relays: Sequence[_Relay]) -> int:
         """Wait until all output of the child is written. Return 0, or the exit status after an interrupt.
@@ -222,9 +217,7 @@ class _Watch:
         while quiet_s < _LAST_S and any(relay.is_alive() for relay in relays):
             is_busy = not self._interrupted_s and any(relay.is_busy for relay in relays)
             quiet_s = 0.0 if is_busy else quiet_s + _TICK_S
-            if number := self._next_signal(_TICK_S):
-                self._take(number)
-            if number in self._forwarded:
+            if (number := self._handle_signal(_TICK_S)) in self._forwarded:
                 return 128 + number
         return 0
 
@@ -234,14 +227,12 @@ class _Watch:
         left = {self._child: self._child} if self._status is None else {}
         return left | {process: thread for process, thread, _ in sorted(_waits(), reverse=True)}
 
-    def _next_signal(self, within_s: float) -> int:  # signalfd, because sigtimedwait() returns garbage after SIGCONT
+    def _handle_signal(self, within_s: float) -> int:  # signalfd, because sigtimedwait() returns garbage after SIGCONT
         poll = select.poll()
         poll.register(self._signals, select.POLLIN)
         if not poll.poll(within_s * 1000):
             return 0
-        return int.from_bytes(os.read(self._signals, _SIGNAL_BYTES)[:4], sys.byteorder)
-
-    def _take(self, number: int) -> None:
+        number = int.from_bytes(os.read(self._signals, _SIGNAL_BYTES)[:4], sys.byteorder)
         if number == signal.SIGCHLD:
             try:
                 while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -255,6 +246,7 @@ class _Watch:
             os.kill(os.getpid(), signal.SIGSTOP)
         elif self._status is None and number in (*self._forwarded, signal.SIGCONT):
             os.kill(self._child, number)
+        return number
 
 
 def _waits(*processes: int) -> list[tuple[int, int, int]]:

@@ -168,7 +168,7 @@ def main() -> int:
     try:
         return run_apart(work, explain=lambda: _trouble(arguments), foreground=name == "lab" and "exec" in arguments)
     except (OSError, RuntimeError) as error:
-        if (known := _limit_reached(error) or (_known_error(error) if isinstance(error, OSError) else None)) is None:
+        if (known := _of_the_system(error)) is None:
             raise
         return _complain(known, error)
 
@@ -197,8 +197,8 @@ def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
     mounts = read_mounts()
     values = [value for name in _PLACES for value in os.environ.get(name, "").split(os.pathsep) if os.path.isabs(value)]
     secure_environment_unseen()
-    named = {word: find_mount(mounts, os.path.abspath(word)) for word in arguments[1:] if not word.startswith("-")}
-    named |= {value: find_mount(mounts, value) for value in values}
+    words = [word for word in arguments[1:] if not word.startswith("-")]
+    named = {word: find_mount(mounts, os.path.abspath(word)) for word in (*words, *values)}
     named = {word: mount for word, mount in named.items() if mount.mount_point != "/"}
     where = next((word for word, mount in named.items() if mount.remote and ("/" in word or word == ".")), "")
     texts = []
@@ -242,7 +242,7 @@ def run(arguments: Sequence[str]) -> int:
             if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
                 _silence(1)
                 return BROKEN_PIPE_STATUS
-            if known := _limit_reached(error) or (_known_error(error) if isinstance(error, OSError) else None):
+            if known := _of_the_system(error):
                 return _complain(known, error)
             what = f"internal error in strakes: {type(error).__name__}"
             remedy = f"Please report this bug with this log: {write_log(error, arguments)}"
@@ -363,20 +363,19 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
     return error.exit_status
 
 
-def _limit_reached(error: Exception) -> StrakesError | None:
+def _of_the_system(error: Exception) -> StrakesError | None:
     text = str(error)
-    if not (
+    if (
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno in _LIMITS)
         or (isinstance(error, ImportError) and _MEMORY_DENIED.search(text))
         or (isinstance(error, RuntimeError) and text == "can't start new thread")
     ):
+        limit = "a resource limit of this machine or of this user is reached"
+        remedy = "Raise the limits of memory, open files and processes (ulimit -a), or free some."
+        return EnvironmentLacksError(limit, why=text, remedy=remedy)
+    if not isinstance(error, OSError):
         return None
-    remedy = "Raise the limits of memory, open files and processes (ulimit -a), or free some."
-    return EnvironmentLacksError("a resource limit of this machine or of this user is reached", why=text, remedy=remedy)
-
-
-def _known_error(error: OSError) -> StrakesError | None:
     number, why = error.errno or 0, error.strerror or ""
     where = f"{error.filename or ''}"[:200] if not isinstance(error.filename, int) else ""
     known = {errno.ENAMETOOLONG: "a file name is too long", errno.EACCES: "no access to this path"}

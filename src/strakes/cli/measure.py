@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from strakes.base.errors import EnvironmentLacksError, InterruptedByUser
-from strakes.base.foreign_text import command_line, shell_line
+from strakes.base.foreign_text import shell_line
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, prints_summary, write_json
 from strakes.cli.progress import LiveProgress
@@ -44,18 +43,11 @@ def request_from(
         name,
         directory,
         studies,
-        sampling.budget_s,
-        sampling.confidence,
-        sampling.relative_half_width,
-        sampling.seed,
-        shlex.join(command_line()),
+        relative_half_width=sampling.relative_half_width,
         full=True,
-        keep=sampling.keep,
-        launch=sampling.launch,
-        resume=sampling.resume,
         impact=sampling.impact,
         neighbour_s=sampling.neighbour_s,
-        servers=sampling.servers,
+        **sampling.common(),
         **vars(amounts or Amounts()),
     )
 

@@ -11,12 +11,14 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import wraps
 from inspect import signature
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
 
 import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import default_root, real_path, write_whole
+from strakes.base.foreign_text import command_line
 from strakes.base.processes import words_of
 from strakes.base.units import parse_bytes, parse_count, parse_seconds, typed_bytes
 from strakes.runs.impact import Impact, parse_impact
@@ -463,6 +465,11 @@ class Measuring(Launching, Report, Effort):
         default=lambda: int.from_bytes(os.urandom(4), "big"),
     )
     quiet: bool = option("Do not show progress.", "-q", "--quiet", default=False)
+
+    def common(self) -> dict[str, Any]:
+        """Return the fields that requests for measurements and for searches have in common."""
+        names = ("budget_s", "confidence", "seed", "keep", "launch", "resume", "servers")
+        return {"command": join(command_line()), **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True, kw_only=True)

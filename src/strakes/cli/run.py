@@ -59,14 +59,13 @@ def command(
     from strakes.cli.measure import measure, request_from
     from strakes.studies.plan_run import PlanRun
 
-    if plan in TOOLS and rest[:1] in (("--help",), ("-h",)):
-        from strakes.interop.command_options import tool_of
-
-        click.echo(tool_of(plan).help())
-        return 0
     if plan in TOOLS:
-        request, sampling = _of_tool(plan, rest, sampling)
-        return measure(request, sampling)
+        if rest[:1] in (("--help",), ("-h",)):
+            from strakes.interop.command_options import tool_of
+
+            click.echo(tool_of(plan).help())
+            return 0
+        return measure(*_of_tool(plan, rest, sampling))
     if not rest:
         raise click.UsageError("Missing argument 'DIR'.")
     from strakes.model.plan_read import plan_from_toml

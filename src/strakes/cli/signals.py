@@ -65,9 +65,7 @@ def orderly_signals() -> Iterator[None]:
             hook(found)
 
     # A caller such as nohup ignores some signals. Keep ignoring these signals.
-    before = {
-        number: signal.signal(number, handle) for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
-    }
+    before = {one: signal.signal(one, handle) for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
     # Python drops an exception of a signal handler that runs during a destructor. Then send the signal again.
     hook, sys.unraisablehook = sys.unraisablehook, send_again
     try:

@@ -117,7 +117,6 @@ def command(
 
 # Share of the time budget for the study that creates many files. Twice the share would leave nothing for other studies.
 _SHARE_OF_POPULATION = 0.5
-
 _LEAST_S = 10.0
 
 

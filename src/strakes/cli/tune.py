@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
-from strakes.base.foreign_text import command_line, for_terminal
+from strakes.base.foreign_text import for_terminal
 from strakes.cli.options import PATH, Directory, Measuring, assignments, command_named, option
 from strakes.cli.say import say_lines
 
@@ -44,20 +43,7 @@ def command(
         }
         for words, example in ((only, "--only transfer=64KiB,1MiB"), (knobs, "--knobs vm.dirty_ratio=10,20"))
     ]
-    request = TuningRequest(
-        app=read_app(app),
-        directory=directory,
-        budget_s=options.budget_s,
-        confidence=options.confidence,
-        seed=options.seed,
-        launch=options.launch,
-        keep=options.keep,
-        resume=options.resume,
-        servers=options.servers,
-        command=shlex.join(command_line()),
-        only=levels[0],
-        knobs=levels[1],
-    )
+    request = TuningRequest(read_app(app), directory, only=levels[0], knobs=levels[1], **options.common())
     run = carry_out(perform, request, options)
     if conclude(run, options):
         for paste in outcome_of(run).pastes:

@@ -5,7 +5,6 @@ Each change is recorded on disk before it is made.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import socket
@@ -19,7 +18,7 @@ from typing import Any, Literal, Self
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import closing, move_kept, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json
-from strakes.base.processes import lock_file, process_start
+from strakes.base.processes import is_locked, lock_file, process_start
 from strakes.base.units import UnixTime
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_fields, from_record, to_record
@@ -155,7 +154,7 @@ class JournalState:
     def life(self) -> Life:
         """Return the state of the process that writes the journal: "alive", "dead" or "elsewhere"."""
         if self.owner.this_boot:
-            return "alive" if _is_locked(self.path) else "dead"
+            return "alive" if is_locked(self.path) else "dead"
         return self.owner.life()
 
 
@@ -174,7 +173,7 @@ def locked(root: Path) -> Iterator[None]:
     except OSError as error:
         raise store_error(error, place) from error
     with closing(descriptor):
-        _lock(descriptor, place / "lock", fcntl.LOCK_EX)
+        _lock(descriptor, place / "lock")
         yield
 
 
@@ -205,7 +204,7 @@ class KnobJournal:
             journal._rows = []
             try:
                 journal.note("journal", format=_FORMAT_VERSION, **head)
-                _lock(journal._file.fileno(), path, fcntl.LOCK_EX)
+                _lock(journal._file.fileno(), path)
                 move_kept(fresh, path)
             except BaseException as error:
                 journal.release()
@@ -269,7 +268,7 @@ class KnobJournal:
                 raise error
         for state in states:
             # A setting changed by ``strakes knobs set`` may be changed again, unless a process is restoring it.
-            if state.path == self.path or (state.held and not _is_locked(state.path)):
+            if state.path == self.path or (state.held and not is_locked(state.path)):
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
                 alive = state.life() == "alive"
@@ -336,7 +335,7 @@ def _sweep(root: Path) -> None:
         remove_kept(torn)
     for path in _files(root):
         with suppress(BadInputError, FileNotFoundError):
-            if not read_journal(path).open_entries and not _is_locked(path):
+            if not read_journal(path).open_entries and not is_locked(path):
                 _remove(path)
 
 
@@ -347,18 +346,9 @@ def _remove(path: Path) -> None:
         raise store_error(error, path) from error
 
 
-def _is_locked(path: Path) -> bool:
-    with suppress(OSError), closing(open_kept(path, os.O_RDWR)) as descriptor:
-        return not _lock(descriptor, path, fcntl.LOCK_SH | fcntl.LOCK_NB)  # Several processes may test at once.
-    return False
-
-
-def _lock(descriptor: int, path: Path, how: int) -> bool:
+def _lock(descriptor: int, path: Path) -> None:
     try:
-        lock_file(descriptor, path, PATIENCE_S) if how == fcntl.LOCK_EX else fcntl.flock(descriptor, how)
-    except BlockingIOError:
-        return False
+        lock_file(descriptor, path, PATIENCE_S)
     except OSError as error:
         what, remedy = "the file system of the store has no locks", "Set STRAKES_STORE to a directory on a local disk."
         raise EnvironmentLacksError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error
-    return True

@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from strakes.base.errors import (
-    BadInputError,
-    EnvironmentLacksError,
-    MeasurementError,
-    StrakesError,
-    did_you_mean,
-)
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError, did_you_mean
 from strakes.base.files import closing
 from strakes.base.processes import lock_holder, python_module
 from strakes.lab.cgroup import release_groups, remove_groups

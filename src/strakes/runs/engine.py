@@ -51,8 +51,9 @@ _SILENT_STOP_S = 1.0
 _TICK_S = 1.0
 # Maximum number of errors of a plan, as in the engine (kMostErrors). Each may have 16 million bytes.
 _MOST_ERRORS = 16
+# Maximum seconds from the start of a local engine to its first message.
+_HELLO_S = 10.0
 REINSTALL = "Install strakes again with pip install . (in a checkout, ./strakes doctor builds what is missing)."
-
 
 _Ended = Literal["died", "limit", "cancelled", "silent"]
 
@@ -367,9 +368,7 @@ class Engine(ABC):
         self._hello = None
 
 
-def _own_error(
-    talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, str | int]
-) -> EngineError:
+def _own_error(talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, Any]) -> EngineError:
     what = {
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
@@ -394,9 +393,6 @@ def _directory_of(path: str) -> dict[str, str]:
     except UnicodeEncodeError:
         return {"directory_hex": os.fsencode(path).hex()}
     return {"directory": path}
-
-
-_HELLO_S = 10.0
 
 
 def find_engine() -> Path:

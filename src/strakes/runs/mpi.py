@@ -93,9 +93,7 @@ class MpiEngine(Engine):
         if hello is None:
             return super()._lost(hello)
         # Ignore process ids that are not ranks, because some launchers report the id of a rank's parent.
-        host, pid = next(
-            (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
-        )
+        host, pid = next((one for one in self._named if " ".join(one) in hello.ranks), (hello.host, str(hello.pid)))
         return {"host": host, "rank": hello.ranks.get(f"{host} {pid}", 0)}
 
     def _all_gone(self, hello: Hello | None) -> bool:

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
 from strakes.base.finite import parse_json
@@ -23,13 +24,13 @@ _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
 _REPEATED = ("progress", "heartbeat")  # Sent every second. No message of them is kept.
 _KEPT_LINES = 20
-# Maximum length of a line of the engine's output. Longer lines are read in pieces.
-_MOST_MESSAGE_BYTES = 64 << 20
-# Maximum values of a message, and memory of all results of one plan: 2 million operations of a probe.
-_MOST_VALUES, _MOST_PLAN_BYTES = 2_000_000, 768 << 20
-_VALUE_BYTES = 50  # Memory of a value, in addition to its text (measured).
+# Limits of one message: its text (longer lines are read in pieces), and its values, of up to 150 bytes each.
+_MOST_MESSAGE_BYTES, _MOST_VALUES = 64 << 20, 2_000_000
 # Maximum number of unread messages. While there are more, the engine waits. Twice the number takes twice the memory.
 _MOST_UNREAD = 2
+# Maximum memory of all results of one plan: 2 million operations of a probe, with 50 bytes for each value (measured).
+_MOST_PLAN_BYTES, _VALUE_BYTES = 768 << 20, 50
+_PIPE_LINES = 4096  # Maximum number of messages in a pipe of 64 KiB.
 _MOST_WORDS_BYTES = 64 << 10
 # Seconds without progress until an engine counts as one that does not read.
 _SEND_S = 10.0
@@ -83,7 +84,8 @@ class EngineProcess:
     def send(self, message: Mapping[str, object]) -> bool:
         """Send a message as a line of JSON. Return False if the engine has closed its input, or does not read it."""
         assert self._process.stdin is not None
-        self._plan_bytes = 0
+        if message["type"] == "plan":
+            self._plan_bytes = 0
         data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
         ready = select.poll()
         ready.register(self._process.stdin, select.POLLOUT)
@@ -144,19 +146,18 @@ class EngineProcess:
         Kill its descendants that outlive it, such as the ssh of an mpiexec. ``reap_s``: maximum seconds to wait after
         SIGKILL, and for the descendants.
         """
-        family = {pid: process_start(pid) for pid in descendants_of(self._process.pid)}
+        family = [(pid, process_start(pid)) for pid in descendants_of(self._process.pid)]
         for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, reap_s)):
             self._process.send_signal(number)
             if self._wait(wait_s):
                 break
         deadline = time.monotonic() + reap_s
-        while left := [pid for pid, started in family.items() if started and process_start(pid) == started]:
-            if time.monotonic() >= deadline:
-                for pid in left:
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, signal.SIGKILL)
-                break
-            time.sleep(_TICK_S)
+        for pid, started in family:
+            while started and process_start(pid) == started and time.monotonic() < deadline:
+                time.sleep(_TICK_S)
+            if started and process_start(pid) == started:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
         self._close(reap_s)
         return self._process.returncode is not None
 
@@ -178,12 +179,12 @@ class EngineProcess:
     def _close(self, join_s: float = _JOIN_S) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
+        self._room.release(_PIPE_LINES)  # Read the rest of the output.
         for reader in self._readers:
             reader.join(join_s)
-        with suppress(OSError):  # left by ranks that were killed
-            for name in os.listdir("/dev/shm"):
-                if name.endswith(self._shared):
-                    os.unlink(f"/dev/shm/{name}")
+        with suppress(OSError):
+            for left in Path("/dev/shm").glob(f"*{self._shared}"):  # by ranks that were killed
+                left.unlink()
 
     def _read_messages(self, stream: IO[bytes], log: Log) -> None:
         with stream:

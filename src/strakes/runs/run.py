@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from strakes.base.errors import BadInputError, PerhapsDamagedError, StrakesError
-from strakes.base.files import closing, open_kept, pinned
+from strakes.base.files import pinned
+from strakes.base.processes import is_locked
 from strakes.model.cell import Cell
 from strakes.model.record import from_record
 from strakes.runs.records import FactsFound, RunEvent, Visit, event_from_record
@@ -194,16 +193,6 @@ class Run:
         except OSError as error:
             raise store_error(error, self.path) from error
 
-    def is_being_written(self) -> bool:
-        """Return whether a process is writing this run. Writers hold a lock on visits.jsonl."""
-        # Without visits.jsonl, or on a file system without locks, assume that no process writes.
-        with suppress(OSError), closing(open_kept(self.path / "visits.jsonl", os.O_RDONLY)) as descriptor:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-        return False
-
 
 def summary_of(path: Path) -> RunSummary:
     """Return the summary of a run for the list of runs. Its status is "interrupted" if its writer was killed."""
@@ -212,14 +201,14 @@ def summary_of(path: Path) -> RunSummary:
         manifest = run.manifest
     except (StrakesError, OSError):
         return damaged
-    try:
-        mount = run.environment.get("mount", {})
-    except (StrakesError, OSError):
-        mount = {}
+    file_system = ""
+    with suppress(StrakesError, OSError):
+        file_system = str(run.environment.get("mount", {}).get("file_system", ""))
     status = cast("Status", manifest["status"])
-    if status == "running" and not run.is_being_written():
+    # Writers hold a lock on visits.jsonl. On a file system without locks, assume that no process writes.
+    if status == "running" and not is_locked(path / "visits.jsonl"):
         status = "interrupted"
-    texts = manifest["kind"], manifest["name"], run.directories, str(mount.get("file_system", ""))
+    texts = manifest["kind"], manifest["name"], run.directories, file_system
     if max(map(len, texts)) > _MOST_TEXT_BYTES:
         return damaged
     return RunSummary(run.id, *texts, status, manifest["created"], path)

@@ -25,11 +25,7 @@ _FILE = re.compile(r"(run|environment|findings|answers)\.json|(cells|visits|even
 
 
 class Store:
-    """The directory with all runs. It is created with the first run.
-
-    >>> Store(Path("/none")).runs()
-    []
-    """
+    """The directory with all runs. It is created with the first run."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = (root or default_root()).absolute()

@@ -29,9 +29,7 @@ def store_error(error: OSError, path: Path) -> StrakesError:
     if error.errno in _FULL:
         remedy = "Free some space there, or set STRAKES_STORE to a directory elsewhere."
         return EnvironmentLacksError("the store is full", where=str(path), why=why, remedy=remedy)
-    remount = (
-        "Remount it read-write: changed settings can be restored only then. For other commands, set STRAKES_STORE."
-    )
+    remount = "Remount it read-write: settings can be restored only then. For other commands, set STRAKES_STORE."
     remedy = remount if error.errno == errno.EROFS else _WAY_OUT
     return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=remedy)
 

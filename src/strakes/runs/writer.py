@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import threading
-import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -17,6 +15,7 @@ from typing import Any, Self
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import pinned
 from strakes.base.foreign_text import shell_line
+from strakes.base.processes import lock_file
 from strakes.model.cell import Cell
 from strakes.model.record import to_record
 from strakes.runs.records import RunEvent, Visit, event_to_record
@@ -121,19 +120,13 @@ class RunWriter:
 
 
 def _lock(file: AppendFile, run: str) -> None:
-    patience_ends = time.monotonic() + _LOCK_PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > patience_ends:
-                remedy = "Wait until it ends, or stop it, then use --resume."
-                what = "another strakes process is writing this run"
-                raise BadInputError(what, where=run, remedy=remedy) from error
-            time.sleep(0.01)
-            continue
-        except OSError as error:
-            # Work without a lock if the network file system has no locks.
-            if error.errno not in _NO_LOCKS:
-                raise store_error(error, Path(run)) from error
-        return
+    try:
+        lock_file(file.fileno(), Path(run), _LOCK_PATIENCE_S)
+    except EnvironmentLacksError as error:
+        what = "another strakes process is writing this run"
+        remedy = "Wait until it ends, or stop it. Then use --resume."
+        raise BadInputError(what, where=run, why=error.why, remedy=remedy) from error
+    except OSError as error:
+        # Work without a lock if the network file system has no locks.
+        if error.errno not in _NO_LOCKS:
+            raise store_error(error, Path(run)) from error

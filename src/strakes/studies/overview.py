@@ -158,10 +158,7 @@ class Overview(Study):
         large = [(size, cells) for size, cells in sizes if size >= _USUAL]
         best, buffered = max(large, key=lambda one: _median(one[1]), default=(_USUAL, []))
         largest = format_bytes(_SIZES[-1])
-        of_io = [
-            (gettext("{size} buffered", size=format_bytes(best)), buffered),
-            (f"{largest} O_DIRECT", direct),
-        ]
+        of_io = [(gettext("{size} buffered", size=format_bytes(best)), buffered), (f"{largest} O_DIRECT", direct)]
         equal = gettext("{first} and {second} are equally fast", first=of_io[0][0], second=of_io[1][0])
         of_files = [(gettext("one per process"), own), (gettext("shared"), shared)]
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]

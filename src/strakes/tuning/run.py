@@ -249,13 +249,11 @@ def look(
     layout = target.layout(workspace)
     pools = target.describe().pools if layout is not None and layout.pool else ()
     scale = TrialSize(ranks, data, limit_s, ranks_per_node=per_node)
-    able = Abilities(scale.ranks_of_a_node, data // _LEAST_CALLS, working, striping, layout, pools)
-    return able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not
+    able = Abilities(scale.ranks_of_a_node, data // _LEAST_CALLS, tuple(working), striping, layout, pools)
+    return able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, tuple(why_not)
 
 
-def _interfaces(
-    engine: Engine, workspace: Path, hello: Hello, target: Target
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _interfaces(engine: Engine, workspace: Path, hello: Hello, target: Target) -> tuple[list[str], list[str]]:
     working, why_not = [], []
     for name, (backend, direct, depth) in INTERFACES.items():
         if backend not in hello.backends:
@@ -270,7 +268,7 @@ def _interfaces(
             raise failure(tried.ended, tried.errors, f"{workspace} ({name})", target)
         else:
             why_not.append(f"{name}: {tried.errors[0].why if tried.errors else tried.ended}")
-    return tuple(working), tuple(why_not)
+    return working, why_not
 
 
 def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tuple[SearchSpace, tuple[str, ...]]:

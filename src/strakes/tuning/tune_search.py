@@ -234,13 +234,10 @@ class Search:
 
     def _runs(self, observations: Sequence[TrialResult]) -> list[Evaluation]:
         worst = min((result.value for result in observations if result.value is not None), default=1.0)
+        numbers = self.space.numbers
         return [
-            Evaluation(
-                self.space.numbers[result.trial.point],
-                worst / 2 if result.value is None else result.value,
-                result.block,
-            )
-            for result in observations
+            Evaluation(numbers[each.trial.point], worst / 2 if each.value is None else each.value, each.block)
+            for each in observations
         ]
 
     def _any_value(self) -> bool:

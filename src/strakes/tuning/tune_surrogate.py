@@ -85,9 +85,7 @@ class Geometry:
 
     def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> Array:
         """Return the covariance of settings ``a`` with settings ``b``."""
-        singles = [
-            np.exp(-distance / length) for distance, length in zip(self.apart(a, b), scales.lengths, strict=True)
-        ]
+        singles = [np.exp(-apart / length) for apart, length in zip(self.apart(a, b), scales.lengths, strict=True)]
         joint: Array = np.prod(singles, axis=0)
         main: Array = np.mean(singles, axis=0)
         result: Array = scales.main**2 * main + scales.joint**2 * joint + scales.own**2 * (a[:, None] == b[None, :])
@@ -155,12 +153,7 @@ class _Pairs:
         product: Array = np.prod(singles, axis=0)
         together = scales.joint**2 * product
         main = [scales.main**2 / len(singles) * single for single in singles]
-        parts: list[Array] = [
-            np.sum(main, axis=0),
-            together,
-            scales.own**2 * self.setting,
-            scales.block**2 * self.block,
-        ]
+        parts = [np.sum(main, axis=0), together, scales.own**2 * self.setting, scales.block**2 * self.block]
         inverse = np.asarray(np.linalg.inv(np.sum(parts, axis=0) + np.diag(self.noise(scales, counts))), np.float64)
         return inverse, parts, [single + together for single in main]
 

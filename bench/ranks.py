@@ -172,13 +172,7 @@ def measure(
 
 
 def _request(name: str, directory: Path, ranks: int, seconds: float) -> dict[str, Any]:
-    phase = {
-        "kind": "probe",
-        "name": "quiet",
-        "operation": "file-cycle",
-        "rate_per_s": 1 / seconds,
-        "seconds": seconds,
-    }
+    phase = {"kind": "probe", "name": "quiet", "operation": "file-cycle", "rate_per_s": 1 / seconds, "seconds": seconds}
     return {
         "type": "plan",
         "version": 1,

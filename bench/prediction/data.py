@@ -117,11 +117,7 @@ def _releases(directory: Path) -> Iterator[_Submission]:
         if (
             system not in kept
             or version.startswith("2.13")
-            or (system, row["information_client_total_procs"])
-            == (
-                "dm11",
-                "760",
-            )
+            or (system, row["information_client_total_procs"]) == ("dm11", "760")
         ):
             continue
         version = version[:1] if system in ("vast", "tigershark") else version.split(" ")[0]

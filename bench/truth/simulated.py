@@ -139,17 +139,7 @@ class SimulatedTarget(LocalTarget):
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         return TargetFacts(
-            self.path,
-            "simulated",
-            "sim",
-            str(self.path),
-            (),
-            1000 * GIB,
-            900 * GIB,
-            10**8,
-            10**8,
-            True,
-            False,
+            self.path, "simulated", "sim", str(self.path), (), 1000 * GIB, 900 * GIB, 10**8, 10**8, True, False
         )
 
     def environment(self) -> dict[str, Any]:

@@ -113,14 +113,7 @@ def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str]
             reached[name] = sum(outcome.share >= GOOD * taken for outcome in outcomes)
             classes.append([name, *_distribution(outcomes)])
         goods = [f"at least {GOOD:.0%} of what the exhaustive search finds", f"at least {GOOD:.0%} of the best"]
-        heads = [
-            "search",
-            "evaluations",
-            "median share of the best",
-            "lower quartile",
-            "worst search",
-            *goods,
-        ]
+        heads = ["search", "evaluations", "median share of the best", "lower quartile", "worst search", *goods]
         parts += [f"**{words}**, {times} searches each:", "", _table(heads, rows), ""]
         aim = f"The aim for strakes (in {AIM:.0%} of the searches {GOOD:.0%} of what the exhaustive search finds) is"
         parts += [f"{aim} {'reached' if reached['strakes tune'] >= AIM * times else 'not reached'}.", ""]

@@ -120,7 +120,7 @@ def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
             values = {}
             for level in space.factors[which].levels:
                 point = (*now[:which], level, *now[which + 1 :])
-                if space.allows(point):
+                if point in space.numbers:
                     values[point] = median(sampler.value(point) for _ in range(repetitions))
             now = max(values, key=lambda point: values[point])
     except OutOfBudgetError:
@@ -153,7 +153,7 @@ def _by_optuna(grid: Task, sampler: Draws, sampler_of_optuna: BaseSampler) -> Po
             ]
             for factor in space.factors
         )
-        if not space.allows(point):
+        if point not in space.numbers:
             study.tell(trial, 0.0)
             continue
         try:

@@ -28,21 +28,15 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return store_run(target, cells, visits, facts, studies=list(NAMES)).id
 
 
-def test_a_stored_run_is_rendered_again(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert strakes(["report", stored]) == 0
+@pytest.mark.parametrize("name", ["latest", "id", "beginning", "nothing"])
+def test_a_stored_run_is_rendered_again(stored: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = {"latest": ["latest"], "id": [stored], "beginning": [stored[:-2]], "nothing": []}[name]
+    assert strakes(["report", *words]) == 0
     html = Store().open(stored).path / "report.html"
     output = capsys.readouterr().out
     assert "How fast it is" in output
     assert f"Report  {html}" in output
     assert html.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-
-
-@pytest.mark.parametrize("name", ["latest", "beginning", "nothing"])
-def test_the_run_may_be_named_by_its_beginning_or_be_the_latest(
-    stored: str, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert strakes(["report", *{"latest": ["latest"], "beginning": [stored[:-2]], "nothing": []}[name]]) == 0
-    assert stored in capsys.readouterr().out
 
 
 def test_findings_on_standard_output_are_the_only_output_and_can_be_read_back(

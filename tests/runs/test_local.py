@@ -152,19 +152,6 @@ def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngin
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
-def test_a_stopped_engine_exceeds_its_time_limit(
-    engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("strakes.runs.engine._OVERTIME_S", 0.5)
-    monkeypatch.setattr("strakes.runs.engine._STOP_S", 0.5)
-    pid = engine.start().pid
-    result = engine.run(ENDLESS, workspace.path, "s", 1.0, once(lambda: os.kill(pid, signal.SIGSTOP)))
-    assert (result.ended, result.cleaned) == ("limit", True)
-    assert result.errors[-1].where["operation"] == "stat"
-    assert "1.50 s" in result.errors[-1].what
-    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-
-
 FEW = (resource.RLIMIT_NOFILE, (3, 3))  # fewer than the descriptors that the engine has open and polls
 FRONT_END = """
 import json, sys

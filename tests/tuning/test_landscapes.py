@@ -20,7 +20,7 @@ KEPT = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
 def test_every_search_keeps_its_budget(name: str) -> None:
     grid = KEPT[0]
     (outcome,) = searches(METHODS[name], grid, [Sampler(grid, load(grid.name), 1, 20.0)])
-    assert outcome.spent <= 20 and grid.space.allows(outcome.point)
+    assert outcome.spent <= 20 and outcome.point in grid.space.numbers
 
 
 @pytest.mark.more

@@ -90,9 +90,7 @@ class _LazyGroup(click.Group):
             with formatter.section(group):
                 formatter.write_dl([(f"{name:<8}", COMMANDS[name]) for name in names])
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command | None, list[str]]:
         name = _name_of(args)
         if name not in COMMANDS:
             names = {known.split()[-1]: known for known in COMMANDS}

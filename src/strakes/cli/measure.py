@@ -30,26 +30,11 @@ Asked = TypeVar("Asked", "Request", "TuningRequest")
 
 
 def request_from(
-    sampling: Sampling,
-    kind: str,
-    name: str,
-    directory: Path,
-    studies: tuple[Study, ...],
-    amounts: Amounts | None = None,
+    options: Sampling, kind: str, name: str, directory: Path, studies: tuple[Study, ...], amounts: Amounts | None = None
 ) -> Request:
     """Return a request to run ``studies`` in full, with every value of each setting."""
-    return Request(
-        kind,
-        name,
-        directory,
-        studies,
-        relative_half_width=sampling.relative_half_width,
-        full=True,
-        impact=sampling.impact,
-        neighbour_s=sampling.neighbour_s,
-        **sampling.common(),
-        **vars(amounts or Amounts()),
-    )
+    more = options.for_request() | vars(amounts or Amounts())
+    return Request(kind, name, directory, studies, full=True, **more)
 
 
 def measure(request: Request, options: Measuring) -> int:

@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import signature
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 import click
 
@@ -466,10 +466,12 @@ class Measuring(Launching, Report, Effort):
     )
     quiet: bool = option("Do not show progress.", "-q", "--quiet", default=False)
 
-    def common(self) -> dict[str, Any]:
-        """Return the fields that requests for measurements and for searches have in common."""
-        names = ("budget_s", "confidence", "seed", "keep", "launch", "resume", "servers")
-        return {"command": join(command_line()), **{name: getattr(self, name) for name in names}}
+    in_request: ClassVar[tuple[str, ...]] = ("budget_s", "confidence", "seed", "keep", "launch", "resume", "servers")
+    """Options that a request contains, too."""
+
+    def for_request(self) -> dict[str, Any]:
+        """Return the options that a request contains, and the command line."""
+        return {"command": join(command_line()), **{name: getattr(self, name) for name in self.in_request}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -496,6 +498,8 @@ class Sampling(Measuring):
         "--neighbour",
         type=Parsed("limit", _neighbour),
     )
+
+    in_request = (*Measuring.in_request, "relative_half_width", "impact", "neighbour_s")
 
 
 @dataclass(frozen=True, kw_only=True)

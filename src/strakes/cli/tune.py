@@ -43,7 +43,7 @@ def command(
         }
         for words, example in ((only, "--only transfer=64KiB,1MiB"), (knobs, "--knobs vm.dirty_ratio=10,20"))
     ]
-    request = TuningRequest(read_app(app), directory, only=levels[0], knobs=levels[1], **options.common())
+    request = TuningRequest(read_app(app), directory, only=levels[0], knobs=levels[1], **options.for_request())
     run = carry_out(perform, request, options)
     if conclude(run, options):
         for paste in outcome_of(run).pastes:

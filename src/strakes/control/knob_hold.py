@@ -66,12 +66,10 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
     except PermissionError:
         return
     except OSError as error:
-        raise EnvironmentLacksError(
-            f"{place.knob} was not changed, because the original value cannot be recorded",
-            where=str(path.parent),
-            why=os.strerror(error.errno) if error.errno else str(error),
-            remedy=f"Make {path.parent} writable, free some space there, or set STRAKES_RUN to another directory.",
-        ) from error
+        what = f"{place.knob} was not changed, because the original value cannot be recorded"
+        why = os.strerror(error.errno) if error.errno else str(error)
+        remedy = f"Make {path.parent} writable, free some space there, or set STRAKES_RUN to another directory."
+        raise EnvironmentLacksError(what, where=str(path.parent), why=why, remedy=remedy) from error
 
 
 def give_back(place: KnobPlace, store: Path) -> None:

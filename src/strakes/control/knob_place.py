@@ -179,12 +179,10 @@ class KnobPlace:
         if self.host:
             run = Servers(self.servers).runner(self.host, run)
         if self.cluster and (reached := self.cluster_reached(run)) != self.cluster:
-            raise EnvironmentLacksError(
-                f"{self.knob} was not read or changed, because the command reaches another cluster",
-                where=shlex.join(words),
-                why=f"the id of the cluster or volume should be {self.cluster}, but is {reached}",
-                remedy="Run strakes where the command reaches the right one. For Ceph, set CEPH_CONF and CEPH_ARGS.",
-            )
+            what = f"{self.knob} was not read or changed, because the command reaches another cluster"
+            why = f"the id of the cluster or volume should be {self.cluster}, but is {reached}"
+            remedy = "Run strakes where the command reaches the right one. For Ceph, set CEPH_CONF and CEPH_ARGS."
+            raise EnvironmentLacksError(what, where=shlex.join(words), why=why, remedy=remedy)
         return run(words)
 
     def cluster_reached(self, run: Runner) -> str:

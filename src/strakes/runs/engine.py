@@ -305,14 +305,12 @@ class Engine(ABC):
             self._hear(f"not a valid message ({error!r}): {message}")
 
     def _abandon(self, process: EngineProcess) -> None:
+        patience_s = 0.0
         try:
             self._cancels = 1
-            if self._talk.done is None and self._listen(process, 0.0) is None:
-                return
+            if self._talk.done is None:
+                self._listen(process, 0.0)
             patience_s = _STOP_S
-        except BaseException:
-            patience_s = 0.0
-            raise
         finally:
             if self._talk.done is None:
                 self._forget()

@@ -68,10 +68,7 @@ class EngineError:
 
 @dataclass(frozen=True)
 class LoggedOperation:
-    """One logged operation of a probe. Times are Unix times.
-
-    ``errno``: empty if the file system acknowledged the operation.
-    """
+    """One logged operation of a probe. Times are Unix times. ``errno``: empty if the operation was acknowledged."""
 
     phase: str
     rank: int

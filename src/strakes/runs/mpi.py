@@ -84,10 +84,7 @@ class MpiEngine(Engine):
 
     @property
     def remedy(self) -> str:
-        return (
-            "Check that mpiexec belongs to the MPI that strakes-engine-mpi was built with, and that it reaches "
-            "the hosts."
-        )
+        return "Check that mpiexec belongs to the MPI of strakes-engine-mpi, and that it reaches the hosts."
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:

@@ -70,13 +70,13 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
             return path
     choose = "Unset STRAKES_ENGINE_MPI, or choose" if chosen else "Choose"
     get = _BUILD if wanted == "openmpi" else GET_MPI
-    raise EnvironmentLacksError(
+    engines = " and ".join(f"{path} ({library_of_engine(path)})" for path in there)
+    what, why = (
         "no engine for the MPI library of this mpiexec",
-        where=str(mpiexec),
-        why=f"mpiexec belongs to {_NAMES[wanted]}; the engines are "
-        f"{' and '.join(f'{path} ({library_of_engine(path)})' for path in there)}",
-        remedy=f"{choose} the mpiexec that belongs to the engine with --mpiexec, or {get}",
+        f"mpiexec belongs to {_NAMES[wanted]}; the engines are ",
     )
+    remedy = f"{choose} the mpiexec that belongs to the engine with --mpiexec, or {get}"
+    raise EnvironmentLacksError(what, where=str(mpiexec), why=why + engines, remedy=remedy)
 
 
 def mpi_engines() -> tuple[Path, Path]:

@@ -77,12 +77,10 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
     if len(nodes) < len(names):
         absent = [name for name in names if name and name not in known]
         words = [why for _, why in answers if why]
-        raise EnvironmentLacksError(
-            "not all nodes answer",
-            where=", ".join(absent) or f"{len(nodes)} of {counted(len(names), 'node')}",
-            why=" | ".join(words[-4:]) or "they printed nothing",
-            remedy="Check that the launcher reaches the nodes and that strakes is installed on them.",
-        )
+        where = ", ".join(absent) or f"{len(nodes)} of {counted(len(names), 'node')}"
+        why = " | ".join(words[-4:]) or "they printed nothing"
+        remedy = "Check that the launcher reaches the nodes and that strakes is installed on them."
+        raise EnvironmentLacksError("not all nodes answer", where=where, why=why, remedy=remedy)
     if len(known) < len(nodes):
         what, hosts = "the launcher started several processes on one node", sorted(node.host for node in nodes)
         remedy = "Spread the processes with {nodes} and {ranks_per_node}, or {hosts}, in the launcher's command."

@@ -116,12 +116,9 @@ class Run:
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
         """Return the exception for a file in the wrong format. ``name``: name of the file, if known."""
-        return BadInputError(
-            "a file of the store is damaged",
-            where=str(self.path / name) if name else f"{self.path} (run {self.id})",
-            why=why,
-            remedy="Read the run with the version of strakes that wrote it, or restore the file from a backup.",
-        )
+        where = str(self.path / name) if name else f"{self.path} (run {self.id})"
+        remedy = "Read the run with the version of strakes that wrote it, or restore the file from a backup."
+        return BadInputError("a file of the store is damaged", where=where, why=why, remedy=remedy)
 
     def require_whole(self) -> None:
         """Raise BadInputError if the files of the run contradict each other."""

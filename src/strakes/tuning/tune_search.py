@@ -35,10 +35,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The result of one trial.
-
-    ``value``: larger is better; None if the trial failed.
-    """
+    """The result of one trial. ``value``: larger is better; None if the trial failed."""
 
     trial: Trial
     block: int

@@ -58,7 +58,7 @@ class SearchSpace:
             if not constraint.holds(self.settings(self.default)):
                 raise BadInputError("the application uses a setting that is not supported here", why=constraint.why)
         points = self.only or product(*(factor.levels for factor in self.factors))
-        return tuple(point for point in points if self.allows(point))
+        return tuple(point for point in points if all(each.holds(self.settings(point)) for each in self.constraints))
 
     @cached_property
     def default(self) -> Point:
@@ -69,11 +69,6 @@ class SearchSpace:
     def numbers(self) -> Mapping[Point, int]:
         """Return point -> index of the point in ``points``."""
         return {point: number for number, point in enumerate(self.points)}
-
-    def allows(self, point: Point) -> bool:
-        """Return whether a combination of values fulfils every constraint."""
-        settings = self.settings(point)
-        return all(constraint.holds(settings) for constraint in self.constraints)
 
     def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
         """Return factor -> value of a point (combination of values)."""

@@ -123,8 +123,7 @@ class Surrogate:
         return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
 
     def _told(self, fitted: Array) -> Array:
-        result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
-        return result
+        return np.asarray(np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR))
 
     def _cross(self, settings: Numbers) -> Array:
         return self._geometry.covariance(self.scales, settings, self._settings)
@@ -145,8 +144,7 @@ class _Pairs:
         self.setting, self.block = ((label[:, None] == label[None, :]).astype(np.float64) for label in labels)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
-        result: Array = scales.noise**2 / counts + _JITTER
-        return result
+        return np.asarray(scales.noise**2 / counts + _JITTER)
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
         singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
@@ -173,8 +171,7 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
             for part, distance, length in zip(of_lengths, pairs.apart, scales.lengths, strict=True)
         ]
         steep = [*lengths, main, joint, own, float(noise.sum()), block]
-        result: Array = np.array(steep) - (place - start) / _SPREAD**2
-        return result
+        return np.asarray(np.array(steep) - (place - start) / _SPREAD**2)
 
     place = start
     for steps in _ROUNDS:

@@ -15,6 +15,7 @@ import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, did_you_mean
 from strakes.base.files import default_root
+from strakes.base.interrupts import limited
 from strakes.base.processes import words_of
 from strakes.base.units import counted, format_duration
 from strakes.cli.options import (
@@ -237,7 +238,16 @@ def report_command(
     return 0
 
 
+_REPLAY_S = 3600.0  # Maximum processor time of a replay in seconds. 2 million disks take 13 s (measured).
+
+
+def _too_large(why: str) -> BadInputError:
+    remedy = "Replay parts of the recording."
+    return BadInputError("the recorded data is too large", where="strakes watch replay", why=why, remedy=remedy)
+
+
 @command.part("replay")
+@limited(_REPLAY_S, _too_large)
 def replay_command(
     *,
     false_alarms_a_month: FalseAlarms,

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from strakes.base.files import remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.processes import descendants_of, ending, process_start, wait_for_end
 
@@ -184,7 +185,7 @@ class EngineProcess:
             reader.join(join_s)
         with suppress(OSError):
             for left in Path("/dev/shm").glob(f"*{self._shared}"):  # by ranks that were killed
-                left.unlink()
+                remove_kept(left)
 
     def _read_messages(self, stream: IO[bytes], log: Log) -> None:
         with stream:

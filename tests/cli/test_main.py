@@ -50,7 +50,7 @@ def test_the_command_is_found_after_options(before: tuple[str, ...]) -> None:
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_loaded_by("--help")
     ours = {name.removeprefix("strakes.") for name in loaded if name.startswith("strakes.")}
-    base = {f"base.{name}" for name in ("errors", "foreign_text", "language", "units", "version")}
+    base = {f"base.{name}" for name in ("errors", "foreign_text", "interrupts", "language", "units", "version")}
     assert ours == {"base", "cli", "cli.main", "cli.say", "cli.signals"} | base
     assert not loaded & HEAVY
 

@@ -190,7 +190,8 @@ def test_a_command_of_the_user_is_shown_and_stored_without_its_secrets(
 
 @given(st.text(st.sampled_from("ab'\"\\ ;$,)=-"), max_size=6), st.integers(0, 3))
 def test_a_secret_of_any_characters_is_hidden_also_in_a_command_within_a_command(text: str, depth: int) -> None:
-    for words in (["--token", f"Q{text}Q"], [f"--token=Q{text}Q"], [f"API_KEY=Q{text}Q"], ["-p", f"Q{text}Q"]):
+    secret = f"Q{text}Q"
+    for words in (["--token", secret], [f"--token={secret}"], [f"API_KEY={secret}"], ["-p", secret], [f"-p{secret}"]):
         argv = ["x", *words, "end"]
         for _ in range(depth):
             argv = ["sh", "-c", shlex.join(argv)]

@@ -30,15 +30,17 @@ _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(
     "$SECRET", _SECRET_WORDS
 )
-_SECRET_ARGUMENT = re.compile(f"({_SECRET_VARIABLE}).+", re.IGNORECASE | re.DOTALL)
+_SECRET_ARGUMENT = re.compile(
+    rf"({_SECRET_VARIABLE}|-p(?!\d{{1,5}}$|rint0$|[=/.\s-])(?-i:(?=.*[^a-z]))).+", re.IGNORECASE | re.DOTALL
+)
 # Blanks, or one piece of a word: in single quotes, in double quotes, escaped, or plain.
 _PIECE = re.compile(r"""([ \t\r\n]+)|'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)|([^ \t\r\n'"\\]+)""", re.DOTALL)
 # A quoted shell word, which may hold a command for another shell. In a shortened text, the last quote may be missing.
 _QUOTED = re.compile(
     r"""(?<![^\s=:,;&|(\[{])(?=['"])(?:'[^']*+(?:'|\Z)|"(?:[^"\\]|\\.)*+(?:"|\Z)|\\.|[\w./=@%+-])++""", re.DOTALL
 )
-# The value of a secret option or variable, such as API_KEY. After -p, up to five digits are a port, not a password.
-# Lengths are limited, so that a hostile text cannot make the matching time quadratic.
+# The value of a secret option or variable, such as API_KEY. After -p, up to five digits are a port, and lower-case
+# letters without a blank are options. Lengths are limited, so that the time is linear in the length.
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
     (?P<name>$VARIABLE
@@ -48,7 +50,8 @@ _SECRET = re.compile(
     |(?P<option>(?<!\S)(?:["']?[-$D]{1,2}(?:[\w.$D-]{0,200}[._$D-]|s3(?:session)?)?
     (?:(?:api|access|s3|secret|private)key|pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
     |bearer|otp|2fa|(?:key|pwd)(?=["']?\s+(?:=\s+)?+(?!-|["']?[/~.]|\d{1,5}(?!\S))))["']?\s+(?:=\s+)?+
-    |(?<!mkdir[ ])-p(?:\s+|=)(?!-|\d{1,5}(?!\S))|(?:-u\s*|--user[= ])[^\s:]+:
+    |(?<!mkdir[ ])-p(?:\s+|=|(?-i:(?=["'][^"']{0,40}[^\Wa-z]|[a-z]{0,40}[^\Wa-z]))(?!rint0))(?!-|\d{1,5}(?!\S))
+    |(?:-u\s*|--user[= ])[^\s:]+:
     |-g?env\s+\w{0,200}(?:$SECRET)\w{0,200}\s+)|\bsshpass\s+-p\s*|\bset(?:env|\s-\w{1,9})\s+\w{0,200}(?:$SECRET)\w{0,200}\s+
     |(?<![\w-])(?:-U\s*|(?:--)?user(?:name)?[=\s]\s*)['"]?[^\s%,:'"]{1,200}%(?=[^\s,])
     |["'][\w.-]{0,200}(?:password|passwd|token|secret|api[_-]?key)[\w.-]{0,200}["']\s?:\s?
@@ -175,7 +178,7 @@ def _own_secrets() -> tuple[str, ...]:
 
 def _nested(quoted: re.Match[str]) -> str:
     """Return a quoted word without secrets. The word may itself be a command line that contains quoted words."""
-    for end in ("", "'", '"') if re.search(r"\s", quoted[0]) else ():
+    for end in ("", "'", '"') if re.search(r"\s|^.-p", quoted[0]) else ():
         with suppress(ValueError):
             word = shell_words(quoted[0] + end)[0]
             if (hidden := _argument(word)) != word:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
 import threading
@@ -140,7 +141,8 @@ class CommandFault(OneCommand):
 def _program(option: str, text: str) -> tuple[str, ...]:
     words = words_of(option, text)
     if shutil.which(words[0], path=search_path()) is None:  # Do not cause a fault that cannot be undone.
-        raise EnvironmentLacksError(f"{words[0]} cannot be started", where=option, why="there is no such program")
+        what = f"{shlex.quote(words[0])} cannot be started"
+        raise EnvironmentLacksError(what, where=option, why="there is no such program")
     return words
 
 

@@ -138,7 +138,7 @@ def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes:
         (False, False, -guard.UNDO_LIMIT_S),
     ):
         promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))), within_s)
-        strike = RunCommand((*promise.gate, "touch", str(struck)))
+        strike = RunCommand((*promise.gate(), "touch", str(struck)))
         if begins:
             strike.do()
         if is_caused:
@@ -175,6 +175,32 @@ def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes:
         promise.close()
         assert undone.exists() == begin and not journal.read_all(default_root())[0]
         undone.unlink(missing_ok=True)
+
+
+def test_a_command_that_hangs_is_ended_before_its_fault_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone, struck, service = (tmp_path / name for name in ("undone", "struck", "service"))
+    promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
+    (record,) = journal.read_all(default_root())[0]
+    assert "did not begin" in journal.put_right(record.path) and not undone.exists()
+    promise.close()
+    promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
+    (record,) = journal.read_all(default_root())[0]
+    script = f"setsid sleep 99 & echo $! >{service}; touch {struck}; sleep 99; rm {undone}"
+    with subprocess.Popen((*promise.gate(), "sh", "-c", script), start_new_session=True) as command:
+        wait_for(struck.exists)
+        for name in ("COMMAND_S", "_END_S"):
+            monkeypatch.setattr(journal, name, 0.5)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "kill", Mock(side_effect=PermissionError))
+            with pytest.raises(MeasurementError, match=f"still runs.*{command.pid}") as refused:
+                journal.put_right(record.path)
+        assert undone.exists() and str(undone) in refused.value.why and command.poll() is None
+        assert journal.put_right(record.path) and not record.path.exists()
+    assert command.returncode == 128 + signal.SIGKILL
+    os.kill(int(service.read_text()), signal.SIGKILL)  # This service still runs.
+    promise.close()
 
 
 def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_outcome(tmp_path: Path) -> None:

@@ -253,17 +253,17 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
     return False
 
 
-def mark_of(pid: int, started: int, name: str = _STARTED_BY) -> dict[str, str]:
+def mark_of(pid: int, started: int) -> dict[str, str]:
     """Return an environment variable (name -> value) that marks all commands started by a process."""
-    return {name: f"{pid}:{started}"}
+    return {_STARTED_BY: f"{pid}:{started}"}
 
 
-def commands_of(pid: int, started: int, name: str = _STARTED_BY) -> tuple[int, ...]:
+def commands_of(pid: int, started: int) -> tuple[int, ...]:
     """Return the ids of the running processes that a process has marked with :func:`mark_of`.
 
     Processes of other users are ignored, because the mark can be copied.
     """
-    mark = f"{name}={pid}:{started}".encode()
+    mark = f"{_STARTED_BY}={pid}:{started}".encode()
     numbers = filter(str.isdigit, os.listdir("/proc"))
     return tuple(int(number) for number in numbers if mark in trusted_words(Path("/proc", number), "environ"))
 

@@ -22,7 +22,7 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError, Strakes
 from strakes.base.files import open_own, remove_kept
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
-from strakes.control.drill_journal import announce, put_right_open
+from strakes.control.drill_journal import announce, begin, expect, gate, put_right_open
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.targets.command import run_unmarked
 
@@ -33,14 +33,13 @@ _AGAIN_S = 5.0
 _LATE_S = 5.0
 _MOST_POLL_S = 2e6  # Maximum time-out of poll(2), which is a 32-bit number of milliseconds.
 _READY, _CAUSED, _TRIED = b"ready", b".", b"tried"
-_TAKE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; (exec "$@"); exit'
 
 
 class Promise:
     """A guard process and a record on disk. Each of them suffices to undo a fault if the drill is killed.
 
     A pipe contains one byte. The command that causes the fault starts only after it has read this byte. If the guard
-    process reads it first, the fault never begins, and is not undone. ``gate``: prefix of the command.
+    process reads it first, the fault never begins, and is not undone.
     """
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
@@ -56,12 +55,12 @@ class Promise:
             self._pipe, full = os.pipe()
             os.write(full, b"\n")
             os.close(full)
-            self.gate = ("sh", "-c", _TAKE, f"/proc/{os.getpid()}/fd/{self._pipe}")
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 copy = os.memfd_create("record")
                 os.write(copy, file.read())
                 # The child gets an O_PATH descriptor, because closing such a descriptor sends no request to a server.
                 self._files = copy, os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
+                expect(self._path, file.fileno())
             self._guard = subprocess.Popen(
                 python_module(__name__, str(self._path), *map(str, (*self._files, self._pipe, within_s))),
                 pass_fds=[*self._files, self._pipe],
@@ -83,8 +82,14 @@ class Promise:
             what, why = "the process that undoes the fault cannot be started", getattr(error, "strerror", str(error))
             raise EnvironmentLacksError(what, where=getattr(error, "filename", "") or "", why=why or "") from error
 
+    def gate(self) -> tuple[str, ...]:
+        """Record that the fault begins. Return the prefix of its command. Raises StrakesError."""
+        begin(self._path, self._files[1])
+        return gate(self._path, self._pipe)
+
     def begin(self) -> None:
-        """Take the byte for a fault without a command. Raises MeasurementError if the guard process has it."""
+        """Begin a fault without a command. Raises MeasurementError if the guard process has taken the byte."""
+        begin(self._path, self._files[1])
         if not _take(self._pipe):
             raise MeasurementError("the fault is not caused", why="another process has ended the drill")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -18,15 +19,17 @@ from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.foreign_text import command_line
-from strakes.base.processes import commands_of, lock_file
+from strakes.base.processes import lock_file, process_start, trusted_words
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
 from strakes.runs.store_files import store_error, write_json
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
-# Environment variable of the commands that cause a fault. Its value identifies the drill.
-CAUSED_BY = "STRAKES_FAULT_CAUSED_BY"
+_NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
+# Shell command that causes a fault, if it can take the byte of the drill's pipe.
+_CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; shift; (exec "$@"); exit'
+_END_S = 5.0
 _MOST_BYTES = 1 << 20
 _LOOK_EVERY_S = 0.1
 # Names of variables that choose the cluster of a command begin so. Another shell may have other values.
@@ -64,10 +67,31 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
             here = os.getcwd(), _inode(os.stat("."))
     except OSError as error:
         raise store_error(error, _directory(root)) from error
-    path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
+    path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.json"
     pending = Pending(fault, Owner.this_process(), command_line(), undo, here, _cluster_environment())
     write_json(path, to_record(pending))
     return path
+
+
+def expect(path: Path, descriptor: int) -> None:
+    """Record in an open file that its fault has not begun. Raises OSError."""
+    with closing(_reopened(path, descriptor)) as file:
+        os.pwrite(file, _NOT_BEGUN, os.fstat(file).st_size)
+
+
+def begin(path: Path, descriptor: int) -> None:
+    """Record on disk that the fault begins. Raises StrakesError if that fails."""
+    try:
+        with closing(_reopened(path, descriptor)) as file:
+            os.ftruncate(file, len(os.pread(file, _MOST_BYTES, 0).removesuffix(_NOT_BEGUN)))
+            os.fsync(file)
+    except OSError as error:
+        raise store_error(error, path) from error
+
+
+def gate(path: Path, pipe: int) -> tuple[str, ...]:
+    """Return the prefix of the command that causes a fault. ``pipe``: descriptor of the drill's pipe with one byte."""
+    return "sh", "-c", _CAUSE, f"/proc/{os.getpid()}/fd/{pipe}", path.name
 
 
 def _cluster_environment() -> tuple[str, ...]:
@@ -113,11 +137,14 @@ def put_right_open(
             if not content:
                 return ""
             pending = _pending(path, content)
-            if not is_caused:
-                _wait_for_commands(pending.owner)
+            left = [] if is_caused else _end_command(path.name)
             done = "nothing, because the fault did not begin"
-            if needed:
+            if needed and not content.endswith(_NOT_BEGUN):
                 done = (pending.undo.do() if there else _undo_elsewhere(pending)) or pending.undo.text
+            if left:
+                what, where = "the command that causes the fault still runs", f"processes {', '.join(map(str, left))}"
+                why = f"SIGKILL does not end it. The fault was undone ({done}), but may come again"
+                raise MeasurementError(what, where=where, why=why, remedy="When it ends, run: strakes failover undo")
             os.ftruncate(own, 0)
             with suppress(OSError):
                 if journal is not None:
@@ -132,18 +159,44 @@ def put_right_open(
         raise MeasurementError("a fault could not be undone", where=str(path), why=why) from error
 
 
-def _wait_for_commands(owner: Owner) -> None:
-    """Wait for the end of the commands that cause a fault. If they ended after the undoing, the fault would remain."""
-    deadline = time.monotonic() + COMMAND_S
-    while owner.this_boot and time.monotonic() < deadline:
-        try:  # Do not wait for processes that a command leaves running: only the command leads a session.
-            if not any(os.getsid(pid) == pid for pid in commands_of(owner.pid, owner.started, CAUSED_BY)):
-                return
-        except ProcessLookupError:
-            continue
-        except OSError:  # There is no /proc.
-            return
+def _end_command(name: str) -> list[int]:
+    """Wait for the command that causes a fault, and kill it at its time limit. ``name``: file name of the record.
+
+    If it ended after the undoing, the fault would remain. Services that it has started in other sessions are not
+    killed. Returns the ids of processes that cannot be killed.
+    """
+    ends_s = time.monotonic() + COMMAND_S
+    while True:
+        leaders = (each for each in _processes() if each[0] == each[1] and _causes(each[0], name))
+        leader, _, started = next(leaders, (0, 0, 0))
+        if not leader:
+            return []
+        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+        ends_s = min(ends_s, time.monotonic() + COMMAND_S - age_s)
+        if time.monotonic() >= ends_s:
+            break
         time.sleep(_LOOK_EVERY_S)
+    ends_s = time.monotonic() + _END_S
+    while (left := [pid for pid, session, _ in _processes() if session == leader]) and time.monotonic() < ends_s:
+        for pid in [pid for pid in left if pid != leader] or left:  # The leader ends when its command has ended.
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK_EVERY_S)
+    return left
+
+
+def _causes(pid: int, name: str) -> bool:
+    words = trusted_words(Path("/proc", str(pid)), "cmdline")
+    return words[2:3] + words[4:5] == [_CAUSE.encode(), name.encode()]
+
+
+def _processes() -> Iterator[tuple[int, int, int]]:
+    """Yield the id, session and start time (clock ticks since boot) of each running process."""
+    with suppress(FileNotFoundError):  # There is no /proc.
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            with suppress(ProcessLookupError):
+                if (started := process_start(pid)) is not None:
+                    yield pid, os.getsid(pid), started
 
 
 def _inode(found: os.stat_result) -> str:
@@ -238,7 +291,7 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 def _pending(path: Path, content: bytes) -> Pending:
     try:
-        return replace(from_record(Pending, parse_json(content)), path=path)
+        return replace(from_record(Pending, parse_json(content.removesuffix(_NOT_BEGUN))), path=path)
     except ValueError as error:
         remedy = "Carry out the undo entries of this file by hand, then remove the file."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

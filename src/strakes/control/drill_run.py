@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shlex
 import threading
@@ -16,10 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from strakes.base.errors import MeasurementError, StrakesError
-from strakes.base.processes import mark_of, process_start
 from strakes.base.units import counted, format_seconds
 from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
-from strakes.control.drill_journal import CAUSED_BY
 from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, expected_sums, outcome_of, pending, read_back
 from strakes.control.fault import Fault, OneCommand, Seen, looks
 from strakes.failover.timeline import Moment
@@ -330,11 +327,9 @@ class _Stroke:
         self._say(self._fault.text)
         self._promise = promise
         self._struck_s = time.monotonic()
-        mark = mark_of(os.getpid(), process_start(os.getpid()) or 0, CAUSED_BY)
-        os.environ.update(mark)
         try:
             if promise is not None and isinstance(self._fault, OneCommand):
-                self._fault.gate = promise.gate
+                self._fault.gate = promise.gate()
             elif promise is not None:
                 promise.begin()
             self.struck = self._fault.strike()
@@ -342,7 +337,6 @@ class _Stroke:
             why = (error.why or error.what) if isinstance(error, StrakesError) else f"{error}"
             self.failure = MeasurementError("the fault could not be caused", where=self._fault.text, why=why)
         finally:
-            del os.environ[CAUSED_BY]
             if promise is not None:
                 promise.caused()
         self.moments.extend(self.struck)

@@ -40,7 +40,7 @@ def tried(labs: Labs, *words: str, timeout_s: float = 300) -> dict[str, Any]:
         for one in document["trials"]
         if one["judgement"]["split_brain"] or one["judgement"]["lost"] or one["judgement"]["twice"]
     ]
-    assert done.returncode == 0 and not bad, (document["rows"], bad)
+    assert done.returncode == 0 and not bad, bad
     return document
 
 
@@ -101,11 +101,7 @@ def test_five_trials_of_each_fault_end_without_split_brain(labs: Labs) -> None:
     document = tried(labs, "ha", "--repeat", "5", timeout_s=1200)
     for trial in document["trials"]:
         _ENDED_WELL[trial["fault"]](trial)
-    rows = {row["fault"]: row for row in document["rows"]}
-    assert all(row["good"] == row["runs"] == 5 for row in rows.values())
-    assert rows["power-off"]["took_over"] == 5 and rows["cut-one"]["took_over"] == 0
-    for fault in ("power-off", "cut-all"):
-        assert rows[fault]["powered_off"]["interval"] and rows[fault]["outage"]["interval"]
+    assert sorted(trial["fault"] for trial in document["trials"]) == sorted([*_ENDED_WELL] * 5)
 
     said = labs.run("exec", "ha", A, "sh", "-c", "uname -n; exit 7")
     assert (said.stdout, said.returncode) == (f"{A}\n", 7)

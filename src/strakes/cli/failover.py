@@ -29,7 +29,7 @@ from strakes.cli.options import (
 from strakes.cli.say import remark, say, say_errors, say_text
 from strakes.control import drill_pair
 from strakes.control.drill_journal import try_all
-from strakes.control.drill_pair import PAIR_FAULTS, rows, run_trials
+from strakes.control.drill_pair import PAIR_FAULTS, run_trials
 from strakes.failover import check, rehearse
 from strakes.failover.plan import write_plan
 from strakes.failover.setup import read_live, read_plan
@@ -184,9 +184,7 @@ def pair_command(
         type=click.Choice(["power-off", "cut-one", "cut-all", "service-hung"]),
         default=(),
     ),
-    repeat: int = option(
-        "Cause each fault N times. An interval needs at least 5.", type=WholeNumber(1, 100), default=5
-    ),
+    repeat: int = option("Cause each fault N times.", type=WholeNumber(1, 100), default=5),
     moments: Moments,
     json: Json,
 ) -> int:
@@ -203,5 +201,5 @@ def pair_command(
     if write_document(json, drill_pair.document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)
-        print_trials(rows(trials))
+        print_trials(trials)
     return 0 if all(trial.good for trial in trials) else 1

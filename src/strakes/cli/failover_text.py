@@ -10,7 +10,7 @@ import click
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
 from strakes.cli.say import print_table, say
-from strakes.control.drill_pair import Spread, TrialRow
+from strakes.control.drill_pair import FaultTrial
 from strakes.failover.check import Check
 from strakes.failover.rehearsal_room import Scene
 from strakes.failover.rehearse import Rehearsal
@@ -143,22 +143,25 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
         click.echo(f"{before} {for_terminal(outcome.lacking)}")
 
 
-def print_trials(rows: Sequence[TrialRow]) -> None:
+def print_trials(trials: Sequence[FaultTrial]) -> None:
     """Print a row for each fault, then the numbers of acknowledged and missing records."""
     shown = []
-    for row in rows:
-        fenced = "nobody" if row.powered_off is None else _times(row.powered_off)
-        outage = "not answered again" if row.outage is None else _times(row.outage)
-        shown.append((row.fault, f"{row.good} of {row.runs}", str(row.took_over), fenced, outage, str(row.told)))
+    for fault in dict.fromkeys(trial.fault for trial in trials):
+        own = [trial for trial in trials if trial.fault == fault]
+        fenced = [after_s for trial in own for after_s in trial.switched_off.values()]
+        waits = [trial.outage_s for trial in own if trial.outage_s is not None]
+        outage = _range(waits) if len(waits) == len(own) else "not answered again"
+        counts = (sum(trial.served_after != trial.served_before for trial in own), sum(trial.told for trial in own))
+        good = f"{sum(trial.good for trial in own)} of {len(own)}"
+        shown.append((fault, good, str(counts[0]), _range(fenced) if fenced else "nobody", outage, str(counts[1])))
     print_table(("fault", "as expected", "taken over", "powered off after, s", "longest wait, s", "alerts"), shown)
-    acknowledged, lost = sum(row.acknowledged for row in rows), sum(row.lost for row in rows)
+    acknowledged = sum(trial.judgement.acknowledged for trial in trials)
     say()
+    lost = sum(len(trial.judgement.lost) for trial in trials)
     say(f"{counted(acknowledged, 'record')} acknowledged, {lost:,} of them missing afterwards")
-    seen = [text for row in rows for text in row.split_brain]
+    seen = [text for trial in trials for text in trial.judgement.split_brain]
     say(f"Split brain: {'; '.join(seen) if seen else 'never seen'}.")
 
 
-def _times(times: Spread) -> str:
-    if times.interval is None:
-        return f"{times.median_s:.1f}"
-    return f"{times.median_s:.1f} [{times.interval.low:.1f} - {times.interval.high:.1f}]"
+def _range(times_s: Sequence[float]) -> str:
+    return f"{min(times_s):.1f} - {max(times_s):.1f}"

@@ -29,7 +29,6 @@ from strakes.failover.timeline import (
 )
 from strakes.lab.ha_pair import Alert, Button, Pair
 from strakes.lab.ha_programs import ONLY, START
-from strakes.stats.interval import Interval, median, median_interval
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
 _CLIENTS_END_S = 30.0
@@ -191,33 +190,6 @@ def switched_off(
     return {before: max(asked) - fault_s} if asked else {}
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Median of durations in seconds. ``interval``: confidence interval of the median, if there is one."""
-
-    median_s: float
-    interval: Interval | None
-
-
-@dataclass(frozen=True)
-class TrialRow:
-    """Summary of all trials of one fault.
-
-    ``powered_off``: None if no node was fenced. ``outage``: None if a client got no more answers in some trial.
-    """
-
-    fault: str
-    runs: int
-    good: int
-    took_over: int
-    powered_off: Spread | None
-    outage: Spread | None
-    acknowledged: int
-    lost: int
-    split_brain: tuple[str, ...]
-    told: int
-
-
 def run_trials(
     lab: str, pair: Pair, faults: Sequence[str], repeat: int, root: Path, say: Callable[[str], None]
 ) -> tuple[FaultTrial, ...]:
@@ -244,33 +216,6 @@ def run_trials(
     return tuple(done)
 
 
-def rows(trials: Sequence[FaultTrial]) -> tuple[TrialRow, ...]:
-    """Return one summary row per fault, in the order of the first trials."""
-    listed = []
-    for fault in dict.fromkeys(trial.fault for trial in trials):
-        own = [trial for trial in trials if trial.fault == fault]
-        outages = [trial.outage_s for trial in own if trial.outage_s is not None]
-        row = TrialRow(
-            fault=fault,
-            runs=len(own),
-            good=sum(trial.good for trial in own),
-            took_over=sum(trial.served_after != trial.served_before for trial in own),
-            powered_off=_spread([after for trial in own for after in trial.switched_off.values()]),
-            outage=_spread(outages) if len(outages) == len(own) else None,
-            acknowledged=sum(trial.judgement.acknowledged for trial in own),
-            lost=sum(len(trial.judgement.lost) for trial in own),
-            split_brain=tuple(text for trial in own for text in trial.judgement.split_brain),
-            told=sum(trial.told for trial in own),
-        )
-        listed.append(row)
-    return tuple(listed)
-
-
-def _spread(times_s: Sequence[float]) -> Spread | None:
-    return Spread(median(times_s), median_interval(times_s, 0.9)) if times_s else None
-
-
 def document(trials: Sequence[FaultTrial]) -> str:
-    """Return all trials and a summary of each fault as JSON text."""
-    summary, single = [asdict(row) for row in rows(trials)], [asdict(trial) for trial in trials]
-    return json.dumps({"schema": 1, "rows": summary, "trials": single}, indent=1)
+    """Return all trials as JSON."""
+    return json.dumps({"schema": 1, "trials": [asdict(trial) for trial in trials]}, indent=1)

@@ -7,19 +7,18 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError
 from strakes.control.drill_undo import RepairLab
 from strakes.control.fault import Ask, Fault, Seen, looks
 from strakes.failover.timeline import Moment
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.manager import all_labs
 from strakes.targets.calls import mount_of
-from strakes.targets.ceph_tool import FILE_SYSTEMS, Access, access_of, ask_socket, ceph
+from strakes.targets.ceph_tool import FILE_SYSTEMS, Access, access_of, ceph
 from strakes.targets.command import run
 from strakes.targets.description import TargetRecovery
 from strakes.targets.registry import detect
@@ -64,7 +63,6 @@ class MetadataServerFault(Fault):
             raise BadInputError(what, where=self._file_system, why=", ".join(said), remedy=remedy)
         self.victim = victim
         self._changes: list[tuple[float, CephDaemon]] = []
-        self._counted: dict[str, tuple[int | None, int | None]] = {}
 
     def level(self) -> None:
         """Flush the journal, so that the new server replays an empty journal in every drill."""
@@ -80,31 +78,19 @@ class MetadataServerFault(Fault):
                     server = now.get(name, CephDaemon(name, "gone", -1))
                     if server != known.get(name):
                         self._changes.append((at_s, server))
-                        if server.state == _ACTIVE:
-                            # Count the sessions now, before the drill ends and its clients disconnect.
-                            self._counted[name] = self._ask(name)
                         rank = f", rank {server.rank}" if server.rank >= 0 else ""
                         seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
                 known = now
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         recoveries = []
-        ranked = [
-            (at_s, server) for at_s, server in self._changes if server.rank >= 0 and server.state not in _STANDBYS
-        ]
-        for name, (sessions, replayed) in self._counted.items():
-            steps = [(at_s, server) for at_s, server in ranked if server.name == name]
+        for name in dict.fromkeys(server.name for _, server in self._changes if server.state == _ACTIVE):
+            changes = ((at_s, server) for at_s, server in self._changes if server.name == name and server.rank >= 0)
+            steps = [(at_s, server) for at_s, server in changes if server.state not in _STANDBYS]
             took_s = round(max(at_s for at_s, server in steps if server.state == _ACTIVE) - steps[0][0], 1)
-            target, last = f"mds.{name}, rank {steps[-1][1].rank}", steps[-1][1]
-            recoveries.append(TargetRecovery(target, last.state, took_s, sessions, None, replayed))
+            last = steps[-1][1]
+            recoveries.append(TargetRecovery(f"mds.{name}, rank {last.rank}", last.state, took_s))
         return tuple(recoveries)
-
-    def _ask(self, name: str) -> tuple[int | None, int | None]:
-        dump: Mapping[str, Any] = {}
-        if self.lab is not None:
-            with suppress(StrakesError):
-                dump = ask_socket(f"{self.lab.facts['admin_sockets']}/mds.{name}.asok", "perf dump")
-        return dump.get("mds_sessions", {}).get("session_count"), dump.get("mds_log", {}).get("replayed")
 
     def lacking(self) -> str:
         with Monitors(self.config) as monitors:
@@ -113,11 +99,12 @@ class MetadataServerFault(Fault):
         return "" if wanted == there else f"the metadata servers are {', '.join(there)}, but were {', '.join(wanted)}"
 
 
-class _ProcessFault(MetadataServerFault):
-    word: str
+class SignalServer(MetadataServerFault):
+    """Send a signal to the metadata server with rank 0. ``word``: KILL, or STOP: it keeps its connections."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, word: str) -> None:
         super().__init__(ask)
+        self._word = word
         role = f"mds.{self.victim.name}"
         if self.lab is None:
             ssh = "ssh HOST systemctl"
@@ -129,23 +116,11 @@ class _ProcessFault(MetadataServerFault):
         if not self._pid:
             raise BadInputError(f"{role} is active but was not started by this lab", where=self.lab.name)
         self.undo = RepairLab(self.lab.name, self.victim.name)
-        self.text = f"kill -{self.word} {role} (process {self._pid}), the active metadata server"
+        self.text = f"kill -{word} {role} (process {self._pid}), the active metadata server"
 
     def strike(self) -> tuple[Moment, ...]:
-        os.kill(self._pid, signal.Signals[f"SIG{self.word}"])
-        return (Moment(time.time(), "drill", f"kill -{self.word} mds.{self.victim.name}"),)
-
-
-class KillServer(_ProcessFault):
-    """Kill the metadata server with rank 0 (SIGKILL)."""
-
-    word = "KILL"
-
-
-class StopServer(_ProcessFault):
-    """Stop the metadata server with rank 0 (SIGSTOP): it keeps its connections and does not answer."""
-
-    word = "STOP"
+        os.kill(self._pid, signal.Signals[f"SIG{self._word}"])
+        return (Moment(time.time(), "drill", f"kill -{self._word} mds.{self.victim.name}"),)
 
 
 class FailServer(MetadataServerFault):

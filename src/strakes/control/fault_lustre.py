@@ -82,12 +82,11 @@ class _LustreFault(OneCommand):
 
 
 class UnmountTarget(_LustreFault):
-    """Unmount a target: clients wait, and continue when the target is mounted again."""
+    """Unmount a target: clients wait until it is mounted again. ``how``: after "umount -f", clients are evicted."""
 
-    how: ClassVar[str] = "umount"
-
-    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+    def __init__(self, ask: Ask, run_one: Runner = run, how: str = "umount") -> None:
         super().__init__(ask, run_one)
+        self._how = how
         where = self.file_system.server_addresses()
         name = ask.target or self._of_directory(ask)
         if name not in where:
@@ -131,7 +130,7 @@ class UnmountTarget(_LustreFault):
         self.text = f"on {self.host}: {strike}"
 
     def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        return f"{self.how} {shlex.quote(self.victim.mount_point)}", [self.victim]
+        return f"{self._how} {shlex.quote(self.victim.mount_point)}", [self.victim]
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
         looks = ("cat", "/proc/mounts")
@@ -152,12 +151,6 @@ class UnmountTarget(_LustreFault):
 
     def _there(self, *argv: str) -> tuple[str, ...]:
         return argv if self.host == THIS_NODE or self._servers is None else self._servers.argv(self.host, argv)
-
-
-class ForceUnmountTarget(UnmountTarget):
-    """Unmount a target by force: clients are evicted, and their operations fail."""
-
-    how = "umount -f"
 
 
 class StopServices(UnmountTarget):

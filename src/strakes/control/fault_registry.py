@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import NamedTuple
 
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.control.fault import Ask, CommandFault, Fault, PowerOff
-from strakes.control.fault_cephfs import FailServer, KillServer, StopServer
+from strakes.control.fault_cephfs import FailServer, SignalServer
 from strakes.control.fault_drbd import DiscardPeer, DisconnectPeer
-from strakes.control.fault_lustre import CutClient, ForceUnmountTarget, StopServices, UnmountTarget
+from strakes.control.fault_lustre import CutClient, StopServices, UnmountTarget
 from strakes.control.fault_pacemaker import FailResource, FenceNode, StandbyNode
 
 COMMAND = "command"
@@ -29,8 +30,8 @@ _LAB, _CEPH, _PACEMAKER, _LUSTRE = "CephFS lab", "CephFS", "Pacemaker", "Lustre"
 _BMC = ("bmc", "bmc_user", "bmc_password_file", "via")
 FAULTS: Mapping[str, FaultEntry] = {
     COMMAND: FaultEntry(CommandFault, ("fault_command", "restore_command"), "anything", "run --fault-command"),
-    "mds-kill": FaultEntry(KillServer, (), _LAB, "kill the active metadata server"),
-    "mds-stop": FaultEntry(StopServer, (), _LAB, "stop the active metadata server (SIGSTOP), as if it hung"),
+    "mds-kill": FaultEntry(partial(SignalServer, word="KILL"), (), _LAB, "kill the active metadata server"),
+    "mds-stop": FaultEntry(partial(SignalServer, word="STOP"), (), _LAB, "stop the active metadata server (SIGSTOP)"),
     "mds-fail": FaultEntry(FailServer, (), _CEPH, "replace the metadata server with rank 0 (ceph mds fail)"),
     "node-standby": FaultEntry(StandbyNode, ("node", "via"), _PACEMAKER, "move all services away from a node"),
     "node-fence": FaultEntry(FenceNode, ("node", "via"), _PACEMAKER, "power off a node by its fencing device"),
@@ -40,7 +41,7 @@ FAULTS: Mapping[str, FaultEntry] = {
     "drbd-discard": FaultEntry(DiscardPeer, (), "DRBD 8.4", "discard the peer's copy; then all of it is sent again"),
     "lustre-umount": FaultEntry(UnmountTarget, ("target",), _LUSTRE, "unmount a target on its server"),
     "lustre-umount-force": FaultEntry(
-        ForceUnmountTarget, ("target",), _LUSTRE, "the same by force: clients are evicted"
+        partial(UnmountTarget, how="umount -f"), ("target",), _LUSTRE, "the same by force: clients are evicted"
     ),
     "lustre-server-stop": FaultEntry(StopServices, ("target",), _LUSTRE, "unmount all targets of one server"),
     "lustre-client-cut": FaultEntry(CutClient, (), _LUSTRE, "cut this client off from its servers"),

@@ -29,7 +29,6 @@ from strakes.cli.options import (
 from strakes.cli.say import remark, say, say_errors, say_text
 from strakes.control import drill_pair
 from strakes.control.drill_journal import try_all
-from strakes.control.drill_pair import PAIR_FAULTS, run_trials
 from strakes.failover import check, rehearse
 from strakes.failover.plan import write_plan
 from strakes.failover.setup import read_live, read_plan
@@ -197,7 +196,9 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"no lab {name} with a pair of nodes is running", remedy="Start one: strakes lab up ha")
-    trials = run_trials(name, Pair(lab.facts), fault or tuple(PAIR_FAULTS), repeat, default_root(), remark)
+    trials = drill_pair.run_trials(
+        name, Pair(lab.facts), fault or tuple(drill_pair.PAIR_FAULTS), repeat, default_root(), remark
+    )
     if write_document(json, drill_pair.document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)

@@ -1,7 +1,6 @@
-"""Undo a fault even if the drill that caused it is killed.
+"""Undo a fault by a separate guard process, even if the drill that caused it is killed or stopped (SIGSTOP).
 
-A separate guard process undoes the fault when the drill ends. It also does so when the fault lasts too long, for
-instance because SIGSTOP stopped the drill. The guard process has its own session, so Ctrl-C does not end it.
+The guard process has its own session, so Ctrl-C does not end it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError, Strakes
 from strakes.base.files import open_own, remove_kept
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
-from strakes.control.drill_journal import announce, begin, expect, gate, put_right_open
+from strakes.control.drill_journal import CAUSE, announce, put_right_open, set_begun
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.targets.command import run_unmarked
 
@@ -43,10 +42,9 @@ class Promise:
     """
 
     def __init__(self, root: Path, fault: str, undo: Undo, within_s: float = UNDO_LIMIT_S) -> None:
-        """Record how to undo the fault, and start the guard process.
+        """Record how to undo the fault, and start the guard process. Raises StrakesError: do not cause the fault.
 
-        Raises StrakesError on failure. In this case, the fault must not be caused. ``within_s``: maximum duration of
-        the fault in seconds.
+        ``within_s``: maximum duration of the fault in seconds.
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
         self._path = announce(root, fault, undo)
@@ -60,7 +58,7 @@ class Promise:
                 os.write(copy, file.read())
                 # The child gets an O_PATH descriptor, because closing such a descriptor sends no request to a server.
                 self._files = copy, os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
-                expect(self._path, file.fileno())
+                set_begun(self._path, file.fileno(), begun=False)
             self._guard = subprocess.Popen(
                 python_module(__name__, str(self._path), *map(str, (*self._files, self._pipe, within_s))),
                 pass_fds=[*self._files, self._pipe],
@@ -84,12 +82,12 @@ class Promise:
 
     def gate(self) -> tuple[str, ...]:
         """Record that the fault begins. Return the prefix of its command. Raises StrakesError."""
-        begin(self._path, self._files[1])
-        return gate(self._path, self._pipe)
+        set_begun(self._path, self._files[1], begun=True)
+        return "sh", "-c", CAUSE, f"/proc/{os.getpid()}/fd/{self._pipe}", self._path.name
 
     def begin(self) -> None:
         """Begin a fault without a command. Raises MeasurementError if the guard process has taken the byte."""
-        begin(self._path, self._files[1])
+        set_begun(self._path, self._files[1], begun=True)
         if not _take(self._pipe):
             raise MeasurementError("the fault is not caused", why="another process has ended the drill")
 
@@ -98,10 +96,9 @@ class Promise:
         self._tell(_CAUSED)
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
-        """Undo the fault, and return a description of how it was undone.
+        """Undo the fault. Return how it was undone, or "" if it is already undone or an earlier call failed.
 
-        Repeats failed attempts, and calls ``say`` with a message after the first failure. Returns "" if the fault is
-        already undone, or if an earlier call failed. Raises StrakesError if the fault cannot be undone.
+        Repeats failed attempts, and calls ``say`` after the first failure. Raises StrakesError at the time limit.
         """
         self._guard.send_signal(signal.SIGCONT)  # If the guard was stopped during its own attempt, it has the lock.
         try:
@@ -119,10 +116,7 @@ class Promise:
         return f"the fault is not undone yet; process {self._guard.pid} keeps trying for at most {limit}. {self.left}"
 
     def close(self, say: Callable[[str], None] = lambda _text: None) -> None:
-        """Wait for the guard process, which undoes the fault if it has begun and :meth:`keep` was never called.
-
-        A guard that was stopped is continued. If it does not end in time, ``say`` is called with a message about it.
-        """
+        """Wait for the guard process, which undoes the fault if it has begun and :meth:`keep` was never called."""
         assert self._guard.stdin is not None and self._guard.stdout is not None
         if _take(self._pipe):
             self._tried = self._over = True

@@ -18,7 +18,6 @@ from pathlib import Path
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json
-from strakes.base.foreign_text import command_line
 from strakes.base.processes import lock_file, process_start, trusted_words
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
@@ -27,82 +26,55 @@ from strakes.runs.store_files import store_error, write_json
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
 _NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
-# Shell command that causes a fault, if it can take the byte of the drill's pipe.
-_CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; shift; (exec "$@"); exit'
+# Shell command that causes a fault if it can take the byte of a drill's pipe ($0). $1: file name of the record.
+CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; shift; (exec "$@"); exit'
 _END_S = 5.0
 _MOST_BYTES = 1 << 20
 _LOOK_EVERY_S = 0.1
-# Names of variables that choose the cluster of a command begin so. Another shell may have other values.
+# Variables that choose the cluster of a command begin so. They are recorded as NAME=VALUE.
 _CLUSTER_VARIABLES = ("CIB_", "CEPH_")
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover undo, or undo the fault by hand."
 
 
 @dataclass(frozen=True)
 class Pending(Record):
-    """Fault to undo, recorded in the file ``path``. ``directory``: path and inode number of the working directory.
-
-    ``environment``: NAME=VALUE of the variables that choose the cluster.
-    """
+    """Fault to undo, recorded in the file ``path``. ``directory``: path and inode number of the working directory."""
 
     fault: str
     owner: Owner
-    command: tuple[str, ...]
     undo: Undo
     directory: tuple[str, str]
     environment: tuple[str, ...] = ()
     path: Path = Path()
 
 
-def _directory(root: Path) -> Path:
-    return root / "drills"
-
-
 def announce(root: Path, fault: str, undo: Undo) -> Path:
-    """Record in a new file how to undo a fault, and return the path of the file.
-
-    Raises StrakesError if the file cannot be written. In this case, the fault must not be caused.
-    """
+    """Record in a new file how to undo a fault. Return its path. Raises StrakesError: do not cause the fault."""
+    path = root / "drills" / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.json"
     try:
-        with own_directory(_directory(root)):
+        with own_directory(path.parent):
             here = os.getcwd(), _inode(os.stat("."))
     except OSError as error:
-        raise store_error(error, _directory(root)) from error
-    path = _directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.json"
-    pending = Pending(fault, Owner.this_process(), command_line(), undo, here, _cluster_environment())
+        raise store_error(error, path.parent) from error
+    environment = tuple(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_CLUSTER_VARIABLES))
+    pending = Pending(fault, Owner.this_process(), undo, here, environment)
     write_json(path, to_record(pending))
     return path
 
 
-def expect(path: Path, descriptor: int) -> None:
-    """Record in an open file that its fault has not begun. Raises OSError."""
-    with closing(_reopened(path, descriptor)) as file:
-        os.pwrite(file, _NOT_BEGUN, os.fstat(file).st_size)
-
-
-def begin(path: Path, descriptor: int) -> None:
-    """Record on disk that the fault begins. Raises StrakesError if that fails."""
+def set_begun(path: Path, descriptor: int, *, begun: bool) -> None:
+    """Record on disk whether a fault has begun. Raises StrakesError."""
     try:
         with closing(_reopened(path, descriptor)) as file:
-            os.ftruncate(file, len(os.pread(file, _MOST_BYTES, 0).removesuffix(_NOT_BEGUN)))
+            size = len(os.pread(file, _MOST_BYTES, 0).removesuffix(_NOT_BEGUN))
+            os.ftruncate(file, size + os.pwrite(file, b"" if begun else _NOT_BEGUN, size))
             os.fsync(file)
     except OSError as error:
         raise store_error(error, path) from error
 
 
-def gate(path: Path, pipe: int) -> tuple[str, ...]:
-    """Return the prefix of the command that causes a fault. ``pipe``: descriptor of the drill's pipe with one byte."""
-    return "sh", "-c", _CAUSE, f"/proc/{os.getpid()}/fd/{pipe}", path.name
-
-
-def _cluster_environment() -> tuple[str, ...]:
-    return tuple(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_CLUSTER_VARIABLES))
-
-
 def put_right(path: Path) -> str:
-    """Undo one fault. Return how it was undone, or "" if another process has already undone it.
-
-    Raises StrakesError if the fault cannot be undone.
-    """
+    """Undo one fault. Return how, or "" if another process has already undone it. Raises StrakesError."""
     try:
         file = open_own(path, _WHAT, _REMEDY)
     except FileNotFoundError:
@@ -166,12 +138,14 @@ def _end_command(name: str) -> list[int]:
     killed. Returns the ids of processes that cannot be killed.
     """
     ends_s = time.monotonic() + COMMAND_S
+    words = [CAUSE.encode(), name.encode()]
     while True:
-        leaders = (each for each in _processes() if each[0] == each[1] and _causes(each[0], name))
-        leader, _, started = next(leaders, (0, 0, 0))
-        if not leader:
+        for leader, session, started in _processes():
+            if leader == session and trusted_words(Path("/proc", str(leader)), "cmdline")[2:5:2] == words:
+                age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+                break
+        else:
             return []
-        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
         ends_s = min(ends_s, time.monotonic() + COMMAND_S - age_s)
         if time.monotonic() >= ends_s:
             break
@@ -183,11 +157,6 @@ def _end_command(name: str) -> list[int]:
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_LOOK_EVERY_S)
     return left
-
-
-def _causes(pid: int, name: str) -> bool:
-    words = trusted_words(Path("/proc", str(pid)), "cmdline")
-    return words[2:3] + words[4:5] == [_CAUSE.encode(), name.encode()]
 
 
 def _processes() -> Iterator[tuple[int, int, int]]:
@@ -242,7 +211,7 @@ def _reopened(path: Path, descriptor: int) -> int:
 def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]:
     """Return all faults that are not undone, oldest first, and errors for files that are damaged or of another user."""
     faults, errors = list[Pending](), list[StrakesError]()
-    for path in sorted(_directory(root).glob("[!.]*.json")):
+    for path in sorted((root / "drills").glob("[!.]*.json")):
         try:
             with open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)
@@ -260,7 +229,7 @@ def try_all(
 ) -> Iterator[tuple[Pending, str, str]]:
     """Undo the faults of drills that have ended, newest first. Yield each with how it was undone, or with an error.
 
-    ``known_dead``: skip drills that are running or belong to another host or container. By default, they are errors.
+    ``known_dead``: skip drills that run or belong to another host or container, which are errors by default.
     ``complain``: called with an error for each file that is damaged or belongs to another user.
     """
     faults, errors = read_all(root)

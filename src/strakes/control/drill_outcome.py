@@ -36,7 +36,9 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     The files of a rank are consecutive parts of a stream of 8-byte words. Word i is base + i x step
     (docs/reference/engine.md). Base and step depend on ``directory``, the path passed to the engine.
     """
-    salt = _fnv(os.fsencode(directory) + b"/" + identifier.encode())
+    salt = 14695981039346656037  # hash FNV-1a (Fowler, Noll, Vo 1991)
+    for byte in os.fsencode(directory) + b"/" + identifier.encode():
+        salt = (salt ^ byte) * 1099511628211 % _WORD
     sums = {}
     for rank in range(plan.ranks):
         state, word = _splitmix(salt)
@@ -58,13 +60,6 @@ def read_back(directory: str, limit_s: float) -> dict[FileKey, str]:
         raise error.as_strakes_error("the files of the clients cannot be read back") from error
     found = ((_FILE.fullmatch(name), digest) for name, digest in sums)
     return {(int(match[1]), int(match[2])): digest for match, digest in found if match}
-
-
-def _fnv(text: bytes) -> int:
-    value = 14695981039346656037
-    for byte in text:
-        value = (value ^ byte) * 1099511628211 % _WORD
-    return value
 
 
 def _splitmix(state: int) -> tuple[int, int]:
@@ -94,12 +89,10 @@ def pending(plan: Plan, phase: ProbePhase, log: Sequence[LoggedOperation], until
 
 @dataclass(frozen=True)
 class DrillOutcome:
-    """The outcome of a drill.
+    """The outcome of a drill. ``lost``: number of acknowledged files that are missing or damaged (wrong contents).
 
-    ``lost``: number of acknowledged files that are missing or damaged. ``damaged``: number of acknowledged files with
-    wrong contents. ``read``: whether the files could be read back. ``unanswered``: number of existing files whose
-    creation was not acknowledged. ``repeated``: number of creations that were sent again after a lost reply.
-    ``lacking``: text on how the servers differ from their state before the fault.
+    ``unanswered``: number of existing files whose creation was not acknowledged. ``repeated``: number of creations that
+    were sent again after a lost reply. ``lacking``: how the servers differ from their state before the fault.
     """
 
     line: Timeline
@@ -128,10 +121,9 @@ def outcome_of(
     waiting: Mapping[int, float],
     until_s: float,
 ) -> DrillOutcome:
-    """Return the outcome of a drill.
+    """Return the outcome of a drill. ``expected``: SHA-256 of the planned files.
 
-    ``expected``: SHA-256 of the planned files. ``read``: SHA-256 of the files found, or None if they were not read.
-    ``waiting``: by rank, the due time of the operation that is pending at ``until_s``.
+    ``read``: of the files found, or None if they were not read. ``waiting``: see :func:`pending`.
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()

@@ -48,9 +48,8 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {
 
 @dataclass(frozen=True)
 class FaultTrial:
-    """The outcome of one fault on the two servers.
+    """The outcome of one fault on the two servers. ``switched_off``: see :func:`switched_off`.
 
-    ``switched_off``: for each fenced node, seconds from the fault until the node's BMC was asked to cut the power.
     ``outage_s``: longest wait of a client, or None if a client got no more answers. ``told``: number of alerts.
     """
 
@@ -131,15 +130,12 @@ class _Clients:
         return [json.loads(line) for line in text.split(b"\n")[:-1]]
 
     def acknowledged(self) -> list[Acknowledgement]:
-        return [
-            Acknowledgement(
-                JournalRecord(given["term"], given["node"], given["client"], given["number"]),
-                given["sent_s"],
-                given["ended_s"],
-            )
-            for given in self._answers()
-            if "error" not in given
-        ]
+        records = []
+        for given in self._answers():
+            if "error" not in given:
+                record = JournalRecord(given["term"], given["node"], given["client"], given["number"])
+                records.append(Acknowledgement(record, given["sent_s"], given["ended_s"]))
+        return records
 
     def operations(self) -> dict[str, list[ClientOperation]]:
         operations: dict[str, list[ClientOperation]] = defaultdict(list)
@@ -177,13 +173,10 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Return fenced node -> seconds from the fault until the node's BMC was asked to cut the power.
-
-    The first request to the BMC counts. For the fault ``power-off``, which is itself such a request, the last request
-    before the cluster reports success counts.
-    """
+    """Return fenced node -> seconds from the fault until the node's BMC was first asked to cut the power."""
     if fault != POWER_OFF:
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}
+    # The fault is itself such a request, so the last request before the cluster reports success counts.
     off = (alert.at_s for alert in alerts if f"Operation off of {before} " in alert.text and ": OK" in alert.text)
     said_s = min(off, default=0.0)
     asked = [button.at_s for button in buttons if button.node == before and button.at_s < said_s]

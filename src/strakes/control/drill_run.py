@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -26,13 +27,13 @@ from strakes.model.recovery_clients import WATCH, Timing, kind_of_clients, watch
 from strakes.model.sample import Sample
 from strakes.runs.engine import Engine, LocalEngine
 from strakes.runs.messages import PlanResult, Progress
+from strakes.targets.ceph_tool import inside
 from strakes.targets.command import Servers
 from strakes.targets.description import Interruption, TargetRecovery
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace, sweep
 
 _PATIENCE_S = 600.0
-_MOST_NAMED = 10  # Maximum number of clients in an error message. The message grows in proportion.
 _FILE_BYTES = 4096
 _WATCHER_S = 30.0
 _LOOK_EVERY_S = 0.5
@@ -47,11 +48,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Drill:
-    """Parameters of a drill.
-
-    ``sessions``: each client is a session of libcephfs instead of a thread that uses the mount. ``servers``: how to
-    reach the servers to read their counters.
-    """
+    """Parameters of a drill. ``sessions``: each client is a session of libcephfs instead of a thread on the mount."""
 
     directory: Path
     clients: int
@@ -76,10 +73,9 @@ class Drill:
 def play(
     drill: Drill, fault: Fault, root: Path, say: Say, show: Callable[[DrillOutcome], None] = lambda _outcome: None
 ) -> DrillOutcome:
-    """Run a drill and return its outcome.
+    """Run a drill and return its outcome. ``root``: directory of the store.
 
-    Calls ``show`` with the outcome even if clients hang or the user interrupts the drill. ``root``: directory of the
-    store. Raises MeasurementError if the fault cannot be caused, or if the clients do not start.
+    Calls ``show`` even if clients hang or the user interrupts the drill. Raises MeasurementError without an outcome.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -125,11 +121,8 @@ def perform(
 ) -> tuple[PlanResult, DrillOutcome]:
     """Run a drill, and return the engine's result and the outcome. Leave the files in ``workspace/name``.
 
-    Raises ClientsHang if clients do not end in time, and DrillInterrupted after an interrupt. If the fault was caused,
-    it calls ``show`` with the outcome before it raises either error.
+    Raises ClientsHang or DrillInterrupted. If the fault was caused, it calls ``show`` with the outcome before that.
     """
-    from strakes.targets.ceph_tool import inside
-
     engine.start()
     phase = next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
     connections = ConnectionWatch(workspace, servers)
@@ -152,7 +145,7 @@ def perform(
         lacking = stroke.not_undone or ("the file system does not answer" if hang else "")
         if worked and not lacking and not stroke.interrupted:
             try:
-                lacking = _wait_until_back(fault, stroke.moments, _Reminder(say, stroke.missing))
+                lacking = stroke.wait_until_back()
             except KeyboardInterrupt:
                 stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
     outcome = None
@@ -188,8 +181,8 @@ class ConnectionWatch:
         self._target = detect(directory, servers)
         self._began_unix_s = time.time()
         self._known = set(self._target.connection_changes())
-        self._recovered = {recovery.target: recovery for recovery in self._target.recoveries()}
-        self._status = {name: recovery.status for name, recovery in self._recovered.items()}
+        self._before = set(self._target.recoveries())
+        self._status = {recovery.target: recovery.status for recovery in self._before}
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report changes of connections and recoveries to ``seen`` until ``stop`` is set."""
@@ -218,8 +211,7 @@ class ConnectionWatch:
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """Return the recoveries of targets since the start of the drill."""
-        now = self._target.recoveries()
-        return tuple(recovery for recovery in now if recovery != self._recovered.get(recovery.target))
+        return tuple(recovery for recovery in self._target.recoveries() if recovery not in self._before)
 
 
 class _Stroke:
@@ -230,7 +222,7 @@ class _Stroke:
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
         self.undone, self.not_undone, self.gave_up, self.interrupted = "", "", False, False
-        self._fault, self._timing, self._root, self._say = fault, timing, root, _quiet(say)
+        self._fault, self._timing, self._root, self._tell = fault, timing, root, say
         self._connections, self._engine, self._reminder = connections, engine, _Reminder(self._say, self.missing)
         self._whom, self._operations, self._moved_s = "clients", 0, 0.0
         self._promise: Promise | None = None
@@ -252,6 +244,10 @@ class _Stroke:
         self._seen_enough.set()
         for watcher in self._watchers:
             watcher.join(_INTERRUPTED_HANG_S if self.interrupted else _WATCHER_S)
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError):  # A full or closed output must not stop the undoing of a fault.
+            self._tell(text)
 
     def missing(self) -> str:
         return _lacking(self._connections.silent) or _lacking(self._fault.lacking)
@@ -277,6 +273,16 @@ class _Stroke:
             self.not_undone = self._promise.leave()
         elif self._promise is not None:
             self._promise.close(self._say)
+
+    def wait_until_back(self) -> str:
+        reminder, deadline = _Reminder(self._say, self.missing), time.monotonic() + self._fault.back_within_s
+        while lacking := _lacking(self._fault.lacking):
+            if time.monotonic() > deadline:
+                return lacking
+            reminder.tell("the servers")
+            time.sleep(_LOOK_EVERY_S)
+        self.moments.append(Moment(time.time(), "drill", "the servers have recovered"))
+        return ""
 
     def _act(self) -> None:
         try:
@@ -379,9 +385,9 @@ class _Reminder:
             self._next_s = time.monotonic() + _REMIND_S
 
 
-def _lacking(look: Callable[[], str]) -> str:
+def _lacking(look: Callable[[], str | None]) -> str:
     try:
-        return look()
+        return look() or ""
     except StrakesError as error:
         return error.why or error.what
     except Exception as error:  # noqa: BLE001 - an answer of an unknown form must not end the drill
@@ -389,46 +395,20 @@ def _lacking(look: Callable[[], str]) -> str:
 
 
 def _watch(watch: Callable[[Seen, threading.Event], None], seen: Seen, stop: threading.Event) -> None:
-    def look() -> str:
-        watch(seen, stop)
-        return ""
-
-    if trouble := _lacking(look):
+    if trouble := _lacking(partial(watch, seen, stop)):
         seen(Moment(time.time(), "drill", f"the servers cannot be watched any longer: {trouble}"))
-
-
-def _quiet(say: Say) -> Say:
-    def tell(text: str) -> None:
-        with suppress(OSError):  # A full or closed output must not stop the undoing of a fault.
-            say(text)
-
-    return tell
-
-
-def _wait_until_back(fault: Fault, moments: list[Moment], reminder: _Reminder) -> str:
-    deadline = time.monotonic() + fault.back_within_s
-    while True:
-        lacking = _lacking(fault.lacking)
-        if not lacking:
-            moments.append(Moment(time.time(), "drill", "the servers have recovered"))
-            return ""
-        if time.monotonic() > deadline:
-            return lacking
-        reminder.tell("the servers")
-        time.sleep(_LOOK_EVERY_S)
 
 
 def _left_behind(plan: Plan, phase: ProbePhase, result: PlanResult, workspace: Path, stroke: _Stroke) -> ClientsHang:
     done = Counter(operation.rank for operation in result.log)
-    left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
-    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    left = sum(done[rank] < phase.operations(1) for rank in range(plan.ranks))
     undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "the fault is over"
     if stroke.failure is not None:
         undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
-    what, where = f"{len(left)} of {plan.ranks} clients still hang", ", ".join(left[:_MOST_NAMED])
+    what = f"{left} of {plan.ranks} clients still hang"
     why = f"{stroke.not_undone or undone}, but the file system does not answer these clients"
     remedy = f"Check the servers. When they answer again, run: strakes clean {shlex.quote(str(workspace.parent))}"
-    return ClientsHang(what, where=f"{where}{more} in {workspace}", why=why, remedy=remedy)
+    return ClientsHang(what, where=str(workspace), why=why, remedy=remedy)
 
 
 def _nothing(result: PlanResult) -> MeasurementError:
@@ -445,8 +425,7 @@ def drill_visit(
 ) -> Callable[[Engine, Plan, Path, str, float], PlanResult]:
     """Return a function that runs a drill for one combination of settings in a study.
 
-    The function raises MeasurementError if a client or a server did not recover. ``make_fault``: returns a new fault
-    for a directory. ``root``: directory of the store.
+    The function raises MeasurementError if a client or a server did not recover. ``root``: directory of the store.
     """
 
     def visit(engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
@@ -469,12 +448,9 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
     outages = outcome.line.outages
     if gone := outcome.line.gone:
         why = ", ".join(f"{count} {errno}" for errno, count in outcome.errors.items()) or "the drill ended too soon"
-        raise MeasurementError(
-            "some clients received no answers after the fail-over",
-            where=f"{len(gone)} of {counted(len(outages), 'client')}: {', '.join(gone[:5])}",
-            why=why,
-            remedy="Check the servers' logs; strakes failover drill shows the time line.",
-        )
+        what, where = "some clients received no answers", f"{len(gone)} of {counted(len(outages), 'client')}"
+        remedy = "Check the servers' logs; strakes failover drill shows the time line."
+        raise MeasurementError(what, where=where, why=why, remedy=remedy)
     first_s, median_s, last_s = outcome.line.back_after_s or (0.0, 0.0, 0.0)
     drill = {
         "unanswered": outcome.unanswered,

@@ -63,10 +63,7 @@ class Undo(ABC):
 
     @abstractmethod
     def do(self, ask: Runner = run_unmarked) -> str:
-        """Undo the fault. Return a text about steps that were skipped because they were not needed, or "".
-
-        Raises StrakesError if the fault could not be undone.
-        """
+        """Undo the fault. Return a text about steps that were skipped, or "". Raises StrakesError."""
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Undo:
@@ -120,10 +117,10 @@ class RunCommand(Undo):
 
 @dataclass(frozen=True)
 class MountTargets(Undo):
-    """Mount Lustre targets again, except targets that another server has mounted.
+    """Mount Lustre targets again, except targets that another server has mounted: a second mount destroys a target.
 
-    Mounting a target twice destroys it. ``mounts``: command lines, one for each target in ``names``. ``here``: command
-    line that prints the mounts of the target's usual server. ``elsewhere``: the same for each other server.
+    ``mounts``: command lines, one for each target in ``names``. ``here``: command line that prints the mounts of the
+    target's usual server. ``elsewhere``: the same for each other server.
     """
 
     names: tuple[str, ...]

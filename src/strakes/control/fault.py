@@ -29,7 +29,7 @@ Seen = Callable[[Moment], None]
 
 @dataclass(frozen=True)
 class Ask:
-    """The user's options for a fault. Only options that the fault uses may be set."""
+    """The user's options for a fault."""
 
     directory: Path
     fault_command: str = ""
@@ -53,10 +53,9 @@ def looks(stop: threading.Event, every_s: float) -> Iterator[None]:
 
 
 class Fault(ABC):
-    """A fault that a drill causes. Each drill creates a new object.
+    """A fault of one drill. The constructor examines the servers, and raises BadInputError for an impossible fault.
 
-    The constructor examines the servers. It raises BadInputError if the fault cannot be caused. ``text``: description
-    for the user. ``undo``: action that undoes the fault, or None if none is needed.
+    ``text``: description for the user. ``undo``: action that undoes the fault, or None if none is needed.
     """
 
     text: str
@@ -71,10 +70,7 @@ class Fault(ABC):
         return self
 
     def changed(self) -> str:
-        """Return why the servers are no longer as they were when the fault was made, or "".
-
-        Repeats all checks of the constructor, which must lead to the same commands.
-        """
+        """Repeat all checks of the constructor. Return why they fail or lead to other commands, or ""."""
         arguments, options = self._made_of
         try:
             again = type(self)(*arguments, **options)
@@ -94,10 +90,7 @@ class Fault(ABC):
         """Cause the fault, and return the actions with their times. Raises StrakesError if that fails."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
-        """Call ``seen`` for each change of a server's state until ``stop`` is set. Runs in a thread of the drill.
-
-        Raises StrakesError if the servers do not answer, which ends the watch.
-        """
+        """Call ``seen`` for each change of a server's state until ``stop`` is set, or raise StrakesError."""
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """Return how each server recovered. Called after all clients have ended."""
@@ -109,10 +102,9 @@ class Fault(ABC):
 
 
 class OneCommand(Fault):
-    """Fault caused by the command ``_strike``.
+    """Fault caused by the command ``_strike``. ``gate``: prefix that prevents the command if the drill is over.
 
-    Then the command ``_status``, if there is one, is repeated until its output contains ``_answer``. ``gate``: prefix
-    of the command that prevents it if the drill is over.
+    Then the command ``_status``, if there is one, is repeated until its output contains ``_answer``.
     """
 
     gate: tuple[str, ...] = ()

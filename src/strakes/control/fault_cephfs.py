@@ -40,10 +40,7 @@ class CephDaemon:
 
 
 class MetadataServerFault(Fault):
-    """Fault of the metadata server with rank 0.
-
-    Raises BadInputError if there is no standby server, and EnvironmentLacksError if the monitors do not answer.
-    """
+    """Fault of the metadata server with rank 0. Raises BadInputError if there is no standby server."""
 
     def __init__(self, ask: Ask) -> None:
         real, labs = ask.directory.resolve(), all_labs(lambda _: None)

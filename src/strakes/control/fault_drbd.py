@@ -44,7 +44,6 @@ class DisconnectPeer(OneCommand):
     remedy: ClassVar[str] = "drbdadm connect minor-{0} || drbdadm cstate minor-{0} | grep -qvE 'StandAlone|Disconn'"
 
     def __init__(self, ask: Ask, run_one: Runner = run, states: Path = Path("/proc/drbd")) -> None:
-        """Read the state of the device. Raises BadInputError if its copies differ or this node is not primary."""
         self._run, self._states = run_one, states
         mount = mount_of(ask.directory)
         source, found = mount.source, re.fullmatch(r"/dev/drbd(\d+)", mount.source)
@@ -92,10 +91,9 @@ class DisconnectPeer(OneCommand):
             text = ""
         found = re.search(rf"^ *{self._minor}: cs:(\S+) ro:(\S+) ds:(\S+) .*\n.*\boos:(\d+)", text, re.MULTILINE)
         if found is None:
+            what, where = "the state of the DRBD device cannot be read", f"/proc/drbd, {self._device}"
             remedy = "Use DRBD 8.4 on this machine: DRBD 9 does not show its devices in /proc/drbd."
-            raise EnvironmentLacksError(
-                "the state of the DRBD device cannot be read", where=f"/proc/drbd, {self._device}", remedy=remedy
-            )
+            raise EnvironmentLacksError(what, where=where, remedy=remedy)
         return _Copies(found[1], found[2], found[3], int(found[4]) * 1024)
 
 

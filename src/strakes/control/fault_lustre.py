@@ -51,12 +51,7 @@ class MountedTarget:
 
 
 def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
-    """Return the targets in a server's /proc/mounts, in the order in which Lustre starts them.
-
-    >>> line = "/dev/b /mdt lustre rw,svname=l-MDT0001,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0"
-    >>> mounted_targets(line)[0].mount_unless_mounted
-    "grep -Eq '^[^ ]+ [^ ]+ lustre(_tgt)? ([^ ]*,)?svname=l-MDT0001[, ]' /proc/mounts || mount -t lustre /dev/b /mdt"
-    """
+    """Return the targets in a server's /proc/mounts, in the order in which Lustre starts them."""
     targets = [
         MountedTarget(name, unescape(fields[0]), unescape(fields[1]), tuple(fields[3].split(",")))
         for name, fields in targets_in(mounts)
@@ -101,12 +96,10 @@ class UnmountTarget(_LustreFault):
             what, remedy = f"the server of {name} cannot be reached", "--servers 'ssh {host} sudo'"
             raise BadInputError(what, where=self.host, remedy=f"Give a command that reaches the server: {remedy}")
         self._servers = ask.servers
-        words = self._there("cat", "/proc/mounts")
-        done = self._run(words)
+        done = self._run(self._there("cat", "/proc/mounts"))
         if done.status != 0:
-            why = done.stderr.strip() or f"status {done.status}"
-            remedy = "Try that command; --servers must reach the server as root."
-            raise EnvironmentLacksError("the server does not answer", where=shlex.join(words), why=why, remedy=remedy)
+            what, remedy = "the server does not answer", "Try that command; --servers must reach the server as root."
+            raise EnvironmentLacksError(what, where=shlex.join(done.argv), why=done.last_line, remedy=remedy)
         asked = self._run(self._there("systemctl", "is-active", *_PACEMAKER))
         states = [line.split()[-1] for line in asked.stdout.splitlines() if line.strip()]
         if len(states) < len(_PACEMAKER) or not set(states) <= {*_AT_REST}:
@@ -154,10 +147,7 @@ class UnmountTarget(_LustreFault):
 
 
 class StopServices(UnmountTarget):
-    """Unmount all targets of this file system on one server.
-
-    The management service is also unmounted, unless another file system has targets on this server.
-    """
+    """Unmount all targets of this file system on one server, and the MGS if no other file system is there."""
 
     def _commands(self) -> tuple[str, Sequence[MountedTarget]]:
         file_system = self.victim.name.rpartition("-")[0]

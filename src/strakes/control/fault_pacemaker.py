@@ -52,10 +52,7 @@ class View:
         yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
 
     def unlike(self, before: View) -> list[str]:
-        """Return the nodes and resources whose state has changed. ``before``: the earlier state.
-
-        A move of a resource to another node is not a change, because the cluster chooses the node.
-        """
+        """Return the nodes and resources whose state has changed, apart from the choice of a node."""
         nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
         resources = before.resources.items()
         return nodes + [name for name, said in resources if _roles(self.resources.get(name, "")) != _roles(said)]
@@ -108,8 +105,7 @@ def view_of(text: str) -> View:
 class PacemakerFault(OneCommand):
     """Fault of a node of a Pacemaker cluster. ``cause``, ``remedy``: commands that cause and undo the fault.
 
-    ``clears``: whether the remedy also clears the failures recorded on the node. Raises BadInputError for an unknown
-    node or a state that undoing the fault would change, and EnvironmentLacksError if the cluster does not answer.
+    ``clears``: whether the remedy also clears the failures recorded on the node.
     """
 
     cause: ClassVar[str]
@@ -171,10 +167,9 @@ class PacemakerFault(OneCommand):
         try:
             return view_of(answer_of(self._run, words))
         except MeasurementError as error:
-            why, remedy = f"{error.what}: {error.why}", "Reach a node of the cluster with --via 'ssh NODE'"
-            raise EnvironmentLacksError(
-                "Pacemaker does not answer", where=error.where, why=why, remedy=remedy
-            ) from error
+            what, why = "Pacemaker does not answer", f"{error.what}: {error.why}"
+            remedy = "Reach a node of the cluster with --via 'ssh NODE'"
+            raise EnvironmentLacksError(what, where=error.where, why=why, remedy=remedy) from error
 
 
 def _addresses_of(cib: Cib) -> list[str]:
@@ -184,8 +179,7 @@ def _addresses_of(cib: Cib) -> list[str]:
 def is_served(cib: Cib, mount: Mount) -> bool:
     """Return False if a mount certainly belongs to a server outside the cluster, else True.
 
-    A local mount must be a resource of the cluster. The server of a remote mount must have an address of the cluster,
-    if both are known. For a Lustre mount, any Lustre resource is enough, because a CIB contains no NIDs.
+    For a Lustre mount, any Lustre resource is enough, because a CIB contains no NIDs.
     """
     if not mount.remote:
         return mount.mount_point in {one.mount_point for one in cib.services if one.is_mount}

@@ -49,10 +49,7 @@ FAULTS: Mapping[str, FaultEntry] = {
 
 
 def make_fault(name: str, ask: Ask) -> Fault:
-    """Return a new fault of the kind ``name``.
-
-    Raises BadInputError for an unknown name, for an option that the fault does not use, and if the fault is impossible.
-    """
+    """Return a new fault of the kind ``name``. Raises BadInputError, also for an option that the fault does not use."""
     if name not in FAULTS:
         raise BadInputError(f"no fault {name!r}", remedy=did_you_mean(name, FAULTS))
     entry = FAULTS[name]

@@ -16,10 +16,9 @@ _GRACE_S = 60.0
 
 @dataclass(frozen=True)
 class Timing:
-    """Planned times of a drill, in seconds.
+    """Planned times of a drill in seconds: the fault is injected ``before_s`` after the first file.
 
-    The fault is injected ``before_s`` after the first file, and undone ``restore_after_s`` later. Without
-    ``restore_after_s``, it is undone when all clients have ended, or after ``undone_within_s`` if clients hang.
+    It is undone ``restore_after_s`` later, or when all clients have ended (``undone_within_s`` if clients hang).
     """
 
     before_s: float
@@ -45,10 +44,7 @@ class Timing:
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:
-    """Return a phase where clients create empty files, or write and fsync files of ``file_bytes``.
-
-    ``sessions``: each client is a libcephfs session instead of a thread on the mount.
-    """
+    """Return a phase where clients create empty files, or write and fsync files of ``file_bytes``."""
     return ProbePhase(
         WATCH,
         "file-fsync" if file_bytes else "file-create",

@@ -22,7 +22,7 @@ from strakes.base.processes import lock_file, process_start, trusted_words
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
-from strakes.runs.store_files import store_error, write_json
+from strakes.runs.store_files import store_error, store_errors, write_json
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
 _NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
@@ -51,11 +51,8 @@ class Pending(Record):
 def announce(root: Path, fault: str, undo: Undo) -> Path:
     """Record in a new file how to undo a fault. Return its path. Raises StrakesError: do not cause the fault."""
     path = root / "drills" / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.json"
-    try:
-        with own_directory(path.parent):
-            here = os.getcwd(), _inode(os.stat("."))
-    except OSError as error:
-        raise store_error(error, path.parent) from error
+    with store_errors(path.parent), own_directory(path.parent):
+        here = os.getcwd(), _inode(os.stat("."))
     environment = tuple(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_CLUSTER_VARIABLES))
     pending = Pending(fault, Owner.this_process(), undo, here, environment)
     write_json(path, to_record(pending))

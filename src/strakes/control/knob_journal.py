@@ -10,7 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -22,7 +22,7 @@ from strakes.base.processes import is_locked, lock_file, process_start
 from strakes.base.units import UnixTime
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_fields, from_record, to_record
-from strakes.runs.store_files import AppendFile, store_error, whole_length
+from strakes.runs.store_files import AppendFile, store_errors, whole_length
 from strakes.targets.marker import boot_id, pid_namespace
 
 _FORMAT_VERSION = 1
@@ -167,11 +167,8 @@ def directory(root: Path) -> Path:
 def locked(root: Path) -> Iterator[None]:
     """Lock all journals of a store in a ``with`` block. Raises BadInputError if other users can replace them."""
     place = directory(root)
-    try:
-        with own_directory(place):
-            descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise store_error(error, place) from error
+    with store_errors(place), own_directory(place):
+        descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
     with closing(descriptor):
         _lock(descriptor, place / "lock")
         yield
@@ -202,15 +199,12 @@ class KnobJournal:
             owner = to_record(Owner.this_process())
             head = {"owner": owner, "target": target, "command": list(command), "created_unix_s": now}
             journal._rows = []
-            try:
+            with store_errors(path), ExitStack() as failed:
+                failed.callback(journal.release)
                 journal.note("journal", format=_FORMAT_VERSION, **head)
                 _lock(journal._file.fileno(), path)
                 move_kept(fresh, path)
-            except BaseException as error:
-                journal.release()
-                if isinstance(error, OSError):
-                    raise store_error(error, path) from error
-                raise
+                failed.pop_all()
         return journal
 
     @classmethod
@@ -251,8 +245,8 @@ class KnobJournal:
 
     def close(self) -> None:
         """Remove the journal. Call this after all of its changes are undone."""
-        with locked(self.root):
-            _remove(self.path)
+        with locked(self.root), store_errors(self.path):
+            remove_kept(self.path)
         self.release()
 
     def release(self) -> None:
@@ -297,14 +291,9 @@ def read_journal(path: Path) -> JournalState:
 
     Raises BadInputError if it is damaged or belongs to another user, FileNotFoundError if it is missing.
     """
-    try:
-        remedy = "Ask that user to run strakes knobs restore, or put the settings back by hand."
-        with open_own(path, "a journal of knobs", remedy) as file:
-            data = read_whole(file, path, _MOST_BYTES)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise store_error(error, path) from error
+    remedy = "Ask that user to run strakes knobs restore, or put the settings back by hand."
+    with store_errors(path, FileNotFoundError), open_own(path, "a journal of knobs", remedy) as file:
+        data = read_whole(file, path, _MOST_BYTES)
     try:
         rows = [parse_json(line) for line in data[: whole_length(data)].split(b"\n")[:-1]]
         return replace(from_record(JournalState, rows), path=path)
@@ -316,12 +305,9 @@ def read_journal(path: Path) -> JournalState:
 
 def _files(root: Path) -> list[Path]:
     place = directory(root)
-    try:
+    with suppress(FileNotFoundError), store_errors(place, FileNotFoundError):
         return sorted(path for path in place.iterdir() if path.suffix == ".jsonl" and not path.name.startswith("."))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise store_error(error, place) from error
+    return []
 
 
 def sweep(root: Path) -> None:
@@ -334,16 +320,9 @@ def _sweep(root: Path) -> None:
     for torn in directory(root).glob(".new-*"):
         remove_kept(torn)
     for path in _files(root):
-        with suppress(BadInputError, FileNotFoundError):
+        with suppress(BadInputError, FileNotFoundError), store_errors(path, FileNotFoundError):
             if not read_journal(path).open_entries and not is_locked(path):
-                _remove(path)
-
-
-def _remove(path: Path) -> None:
-    try:
-        remove_kept(path)
-    except OSError as error:
-        raise store_error(error, path) from error
+                remove_kept(path)
 
 
 def _lock(descriptor: int, path: Path) -> None:

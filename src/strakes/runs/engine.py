@@ -170,8 +170,7 @@ class Engine(ABC):
         try:
             ended = self._listen(process, limit_s, on_progress, on_log) if sent else "died"
         except ServersDeadError:
-            hello = self._hello
-            self._forget()
+            hello = self._forget()
             process.stop(_SILENT_STOP_S, reap_s=0.0)
             self._kill_ranks(hello)
             raise
@@ -184,9 +183,7 @@ class Engine(ABC):
             if not keep and not result.cleaned:
                 return self._after_an_end_without_cleaning(process, result, directory, cell_id)
             return result
-        hello = self._hello
-        self._forget()
-        return self._after_death(process, ended, directory, limit_s, hello, keep=keep)
+        return self._after_death(process, ended, directory, limit_s, self._forget(), keep=keep)
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
         from strakes.targets.ceph_tool import inside
@@ -361,9 +358,9 @@ class Engine(ABC):
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         return {"host": platform.node()}
 
-    def _forget(self) -> None:
-        self._process = None
-        self._hello = None
+    def _forget(self) -> Hello | None:
+        hello, self._process, self._hello = self._hello, None, None
+        return hello
 
 
 def _own_error(talk: _Conversation, ended: _Ended, why: str, after_s: float, lost: Mapping[str, Any]) -> EngineError:

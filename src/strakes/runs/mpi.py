@@ -115,8 +115,7 @@ class MpiEngine(Engine):
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
     ) -> PlanResult:
         # After the loss of one process, MPI ends all others, so no rank removes the files.
-        hello = self._hello
-        self._forget()
+        hello = self._forget()
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):
             return result
         left = self._sweep_all(directory, name)

@@ -71,12 +71,10 @@ def find_mpi_engine(mpiexec: Path | None = None) -> Path:
     choose = "Unset STRAKES_ENGINE_MPI, or choose" if chosen else "Choose"
     get = _BUILD if wanted == "openmpi" else GET_MPI
     engines = " and ".join(f"{path} ({library_of_engine(path)})" for path in there)
-    what, why = (
-        "no engine for the MPI library of this mpiexec",
-        f"mpiexec belongs to {_NAMES[wanted]}; the engines are ",
-    )
+    what = "no engine for the MPI library of this mpiexec"
+    why = f"mpiexec belongs to {_NAMES[wanted]}; the engines are {engines}"
     remedy = f"{choose} the mpiexec that belongs to the engine with --mpiexec, or {get}"
-    raise EnvironmentLacksError(what, where=str(mpiexec), why=why + engines, remedy=remedy)
+    raise EnvironmentLacksError(what, where=str(mpiexec), why=why, remedy=remedy)
 
 
 def mpi_engines() -> tuple[Path, Path]:

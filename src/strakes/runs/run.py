@@ -16,7 +16,7 @@ from strakes.base.processes import is_locked
 from strakes.model.cell import Cell
 from strakes.model.record import from_record
 from strakes.runs.records import FactsFound, RunEvent, Visit, event_from_record
-from strakes.runs.store_files import read_json, read_json_lines, replace_text, store_error, write_json
+from strakes.runs.store_files import read_json, read_json_lines, replace_text, store_errors, write_json
 
 T = TypeVar("T")
 E = TypeVar("E", bound=RunEvent)
@@ -178,17 +178,14 @@ class Run:
 
     def write(self, name: str, content: str | Mapping[str, object]) -> None:
         """Replace the file ``name`` of the run, even after the end of the run. Raises StrakesError if that fails."""
-        try:
-            with pinned(self.path):
-                # Compare the ids, because the owner of the store can have moved another run to this path.
-                if Run(self.path).manifest["id"] != self.manifest["id"]:
-                    raise self.damaged("another run has taken the name of this run", "run.json")
-                if isinstance(content, str):
-                    replace_text(self.path / name, content)
-                else:
-                    write_json(self.path / name, content)
-        except OSError as error:
-            raise store_error(error, self.path) from error
+        with store_errors(self.path), pinned(self.path):
+            # Compare the ids, because the owner of the store can have moved another run to this path.
+            if Run(self.path).manifest["id"] != self.manifest["id"]:
+                raise self.damaged("another run has taken the name of this run", "run.json")
+            if isinstance(content, str):
+                replace_text(self.path / name, content)
+            else:
+                write_json(self.path / name, content)
 
 
 def summary_of(path: Path) -> RunSummary:

@@ -16,7 +16,7 @@ from strakes.base.foreign_text import command_line
 from strakes.base.units import counted
 from strakes.base.version import __version__
 from strakes.runs.run import Run, RunSummary, summary_of, told_as_damage
-from strakes.runs.store_files import of_another_user, store_error, write_json
+from strakes.runs.store_files import of_another_user, store_errors, write_json
 from strakes.runs.writer import RunWriter, utc_now
 from strakes.targets.removal import enter, remove_empty
 
@@ -159,14 +159,12 @@ class Store:
 
     def _new_directory(self, name: str) -> tuple[Path, int]:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
-        try:
+        with store_errors(self.root):
             os.close(open_directory(self._runs, make=0o700))
             while True:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
                 with suppress(FileExistsError):
                     return path, make_new_directory(path)
-        except OSError as error:
-            raise store_error(error, self.root) from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,17 @@ def store_error(error: OSError, path: Path) -> StrakesError:
     return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=remedy)
 
 
+@contextmanager
+def store_errors(path: Path, *passed: type[OSError]) -> Iterator[None]:
+    """Turn each OSError in a ``with`` block into a StrakesError, except for the kinds ``passed``."""
+    try:
+        yield
+    except passed:
+        raise
+    except OSError as error:
+        raise store_error(error, path) from error
+
+
 def write_json(path: Path, document: Mapping[str, object]) -> None:
     """Replace the JSON document in ``path`` atomically. Raises StrakesError."""
     replace_text(path, to_json(document, indent=1) + "\n")
@@ -46,10 +57,8 @@ def json_lines(rows: Iterable[Mapping[str, object]]) -> str:
 
 def replace_text(path: Path, text: str) -> None:
     """Replace ``path`` atomically and durably. Raises StrakesError."""
-    try:
+    with store_errors(path):
         replace_kept(path, text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise store_error(error, path) from error
 
 
 def read_json(path: Path, most_bytes: int = _MOST_DOCUMENT_BYTES, most_values: int = MOST_VALUES) -> dict[str, Any]:
@@ -134,10 +143,8 @@ class AppendFile:
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
         self._durable = durable
-        try:
+        with store_errors(path):
             self._descriptor = open_kept(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        except OSError as error:
-            raise store_error(error, path) from error
 
     def fileno(self) -> int:
         """Return the file descriptor."""
@@ -157,17 +164,16 @@ class AppendFile:
             what, why = "the run has no room for more results", f"this file may have {_MOST_LINES_BYTES >> 20} MiB"
             remedy = "Measure with fewer ranks, or in several runs."
             raise EnvironmentLacksError(what, where=str(self._path), why=why, remedy=remedy)
-        try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
-            if self._durable:
-                os.fsync(self._descriptor)
-        except BaseException as error:
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, before)
-            if isinstance(error, OSError):
-                raise store_error(error, self._path) from error
-            raise
+        with store_errors(self._path):
+            try:
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+                if self._durable:
+                    os.fsync(self._descriptor)
+            except BaseException:
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, before)
+                raise
 
     def close(self) -> None:
         """Close the file."""

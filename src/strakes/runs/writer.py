@@ -20,7 +20,7 @@ from strakes.model.cell import Cell
 from strakes.model.record import to_record
 from strakes.runs.records import RunEvent, Visit, event_to_record
 from strakes.runs.run import FinishedStatus, Run
-from strakes.runs.store_files import AppendFile, json_lines, replace_text, store_error, write_json
+from strakes.runs.store_files import AppendFile, json_lines, replace_text, store_error, store_errors, write_json
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _LOCK_PATIENCE_S = 1.0  # Maximum seconds to wait for the lock. Readers hold it for microseconds.
@@ -43,10 +43,8 @@ class RunWriter:
         self._appending = threading.Lock()
         self._closed = False
         with ExitStack() as files:
-            try:
+            with store_errors(path):
                 self.made = os.fstat(files.enter_context(pinned(path, opened)))
-            except OSError as error:
-                raise store_error(error, path) from error
             _ = Run(path).manifest  # Fail before the first write if the directory is not a run.
             self._visits = AppendFile(path / "visits.jsonl", durable=True)
             files.callback(self._visits.close)

@@ -69,16 +69,10 @@ def offers(app: App, able: Abilities) -> SearchSpace:
     factors.append(Factor(TRANSFER, tuple(levels), now))
     layouts = _layouts(able)
     factors += layouts
-    plain = [factor for factor in layouts if factor.name != LAYOUT]
+    plain = {factor.name: factor.default for factor in layouts if factor.name != LAYOUT}
     if len(plain) < len(layouts):
-        constraints.append(
-            Constraint(
-                "a layout of another kind defines its stripe counts and sizes",
-                lambda settings: (
-                    settings[LAYOUT] == PLAIN_LAYOUT or all(settings[each.name] == each.default for each in plain)
-                ),
-            )
-        )
+        why = "a layout of another kind defines its stripe counts and sizes"
+        constraints.append(Constraint(why, lambda own: own[LAYOUT] == PLAIN_LAYOUT or plain.items() <= own.items()))
     return SearchSpace(tuple(factors), tuple(constraints))
 
 

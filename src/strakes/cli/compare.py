@@ -5,19 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from strakes.base.language import ENGLISH, current, english
-from strakes.cli.options import (
-    OUTPUT,
-    Confidence,
-    FailOn,
-    Json,
-    NumberRange,
-    Output,
-    argument,
-    command_named,
-    option,
-    write_document,
-    write_json,
-)
+from strakes.cli import options
+from strakes.cli.options import OUTPUT, FailOn, Json, Output, argument, command_named, option, write_json
 from strakes.cli.say import say, say_sentences
 
 
@@ -28,14 +17,14 @@ def command(
     b: str = argument("B"),
     margin: float = option(
         "Largest difference that counts as SAME, as a share.",
-        type=NumberRange(0.0, 0.5, max_open=True),
+        type=options.NumberRange(0.0, 0.5, max_open=True),
         default=0.05,
         metavar="SHARE",
     ),
     factors: tuple[str, ...] = option(
         "Compare runs although they differ in the setting KEY, such as backend.", "--factor", default=(), metavar="KEY"
     ),
-    confidence: Confidence,
+    confidence: options.Confidence,
     html: Output | None = option("Write the comparison as an HTML page to FILE (- is standard output).", type=OUTPUT),
     fail_on: FailOn,
     json: Json,
@@ -61,7 +50,7 @@ def command(
         in_english = compared()
     comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)
-    shown = html is None or write_document(html, render_comparison_page(comparison))
+    shown = html is None or options.write_document(html, render_comparison_page(comparison))
     if write_json(json, {**to_document(in_english), "failures": list(met)}) and shown:
         say_sentences(render(comparison))
         for text in met:

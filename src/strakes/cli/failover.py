@@ -11,21 +11,10 @@ from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.files import default_root
 from strakes.base.foreign_text import shell_line
 from strakes.base.units import counted
+from strakes.cli import options
 from strakes.cli.failover_text import print_check, print_drill, print_rehearsal, print_timeline, print_trials
 from strakes.cli.fault_options import FaultOptions, has_sessions
-from strakes.cli.options import (
-    DIRECTORY,
-    PATH,
-    SECONDS,
-    AtServers,
-    Group,
-    Json,
-    NumberRange,
-    WholeNumber,
-    argument,
-    option,
-    write_document,
-)
+from strakes.cli.options import DIRECTORY, PATH, SECONDS, AtServers, Group, Json, argument, option, write_document
 from strakes.cli.say import remark, say, say_errors, say_text
 from strakes.control import drill_pair
 from strakes.control.drill_journal import try_all
@@ -116,9 +105,11 @@ def drill_command(
     *,
     directory: Path = argument("DIR", type=DIRECTORY),
     clients: int = option(
-        "Number of clients that create files.", "-n", "--clients", type=WholeNumber(1, 1000), default=10
+        "Number of clients that create files.", "-n", "--clients", type=options.WholeNumber(1, 1000), default=10
     ),
-    rate: float = option("Files per second that each client creates.", type=NumberRange(0.1, 1000), default=10.0),
+    rate: float = option(
+        "Files per second that each client creates.", type=options.NumberRange(0.1, 1000), default=10.0
+    ),
     before: float = option("Time from the first file to the fault.", type=SECONDS, default="5s"),
     after: float = option("Time from the fault to the last file.", type=SECONDS, default="30s"),
     restore_after: float | None = option(
@@ -183,7 +174,7 @@ def pair_command(
         type=click.Choice(["power-off", "cut-one", "cut-all", "service-hung"]),
         default=(),
     ),
-    repeat: int = option("Cause each fault N times.", type=WholeNumber(1, 100), default=5),
+    repeat: int = option("Cause each fault N times.", type=options.WholeNumber(1, 100), default=5),
     moments: Moments,
     json: Json,
 ) -> int:

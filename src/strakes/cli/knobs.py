@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 
 import click
 
 from strakes.base.files import default_root
-from strakes.base.finite import to_json
-from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, assignments, option
+from strakes.cli import options
+from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, option, write_json
 from strakes.cli.say import print_table, say, say_errors
 from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_change import Reading, in_force, read, set_values
@@ -52,10 +53,9 @@ def list_command(
         readings = read(target, names)
         # If a setting has no value, its default applies. Only the servers report this default.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
-    if as_json:
-        told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]
-        document = [knob | {"values": values, "why": why, "in_force": now} for knob, values, why, now in told]
-        as_json.write(to_json(document, indent=1))
+    told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]
+    document = [knob | {"values": values, "why": why, "in_force": now} for knob, values, why, now in told]
+    if not write_json(as_json, document):
         return
     rows, absent, by_hand = [], {}, {}
     for reading in readings:
@@ -94,7 +94,7 @@ def set_command(
     """
     from strakes.targets.registry import detect
 
-    change = set_values(detect(directory, servers), assignments(values, "osc.max_rpcs_in_flight=16"))
+    change = set_values(detect(directory, servers), options.assignments(values, "osc.max_rpcs_in_flight=16"))
     for name, setting in change.items():
         now = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
         say(f"{name}: {', '.join(now)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
@@ -120,9 +120,7 @@ def restore_command(
     done = restore(default_root(), target=None if directory is None else os.path.realpath(directory), keep=keep)
     for restored in done:
         say(restored)
-    damaged = _print_damaged()
-    if not done and not damaged:
-        say(f"No settings{f' of {directory}' if directory else ''} to put back in the store {default_root()}.")
+    damaged = _print_rest(directory, is_empty=not done)
     return 0 if all(restored.good for restored in done) and not damaged else 1
 
 
@@ -145,9 +143,7 @@ def journal_command(*, directory: MaybeDirectory) -> None:
             say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
     for record in without:
         say(f"the journal of {record.place.knob} is lost; strakes knobs restore puts back {shown(record.before)}")
-    if not states and not without:
-        say(f"No settings{f' of {directory}' if directory else ''} to put back in the store {default_root()}.")
-    _print_damaged()
+    _print_rest(directory, is_empty=not states and not without)
 
 
 def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
@@ -163,5 +159,8 @@ def _meaning(knob: Knob) -> str:
     return knob.meaning + (f" (the {knob.counterpart} of StorNext)" if knob.counterpart else "")
 
 
-def _print_damaged() -> bool:
-    return say_errors((*open_journals(default_root())[1], *records(default_root())[1])) > 0
+def _print_rest(directory: Path | None, *, is_empty: bool) -> bool:
+    damaged = say_errors((*open_journals(default_root())[1], *records(default_root())[1])) > 0
+    if is_empty and not damaged:
+        say(f"No settings{f' of {directory}' if directory else ''} to put back in the store {default_root()}.")
+    return damaged

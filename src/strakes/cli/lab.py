@@ -146,20 +146,16 @@ def _up_command(kind: str) -> click.Command:
 
 
 def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
-    settings: dict[str, Any] = {"show_default": default is not None, "metavar": option.metavar or None}
     whole = WholeNumber(int(option.least or 0), None if option.most is None else int(option.most))
+    settings: dict[str, Any] = {"show_default": default is not None, "metavar": option.metavar or None}
+    types = {"choice": click.Choice(option.choices), "count": whole, "size": BYTES, "seconds": SECONDS}
+    settings["type"] = types.get(option.form)
     if option.form == "flag":
         settings = {"is_flag": True}
     elif option.form == "by-id":
         settings |= {"multiple": True, "show_default": False, "type": _by_id(option.metavar, whole)}
-    elif option.form == "choice":
-        settings["type"] = click.Choice(option.choices)
-    elif option.form == "count":
-        settings["type"] = whole
-    elif option.form == "size":
-        settings["type"], default = BYTES, default and typed_bytes(default)
-    else:
-        settings["type"], default = SECONDS, default and typed_seconds(default)
+    if default and option.form in ("size", "seconds"):
+        default = (typed_bytes if option.form == "size" else typed_seconds)(default)
     return click.Option([f"--{field.replace('_', '-')}"], default=default, help=option.help, **settings)
 
 

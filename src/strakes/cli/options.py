@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from shlex import join
@@ -23,7 +22,7 @@ from strakes.base.processes import words_of
 from strakes.base.units import parse_bytes, parse_count, parse_seconds, typed_bytes
 from strakes.runs.impact import Impact, parse_impact
 from strakes.runs.launch import LAUNCHERS, Launch, Launcher
-from strakes.targets.command import Servers
+from strakes.targets.command import HOST, Servers
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -197,16 +196,10 @@ def parsed(parse: Callable[[Any], T], words: Any) -> T:
         raise click.BadParameter(f"{error.what}{where}{why}. {error.remedy}".rstrip()) from error
 
 
-def amount(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a parser that calls ``parse`` and rejects zero and negative values."""
-
-    def read(text: str) -> float:
-        value = parse(text)
-        if value <= 0:
-            raise BadInputError("the value must be more than zero")
-        return value
-
-    return read
+def _positive(parse: Callable[[str], float], text: str) -> float:
+    if (value := parse(text)) <= 0:
+        raise BadInputError("the value must be more than zero")
+    return value
 
 
 def _data_per_rank(text: str) -> int:
@@ -240,7 +233,7 @@ def assignments(words: Iterable[str], example: str) -> dict[str, str]:
 
 def _hosts(text: str) -> tuple[str, ...]:
     hosts = tuple(word.strip() for word in text.split(","))
-    if not all(re.fullmatch(r"[\w\[.:][\w.:@%\[\]-]*", host, re.ASCII) for host in hosts):
+    if not all(map(HOST.fullmatch, hosts)):
         raise BadInputError(f"expected a list such as n1,n2, not {text!r}")
     return hosts
 
@@ -327,8 +320,8 @@ def write_json(output: Output | None, document: object) -> bool:
 PATH = _PlaceType("file", "file")
 DIRECTORY = _PlaceType("directory", "dir")
 OUTPUT = _OutputType("file", "file")
-BYTES = Parsed("size", amount(parse_bytes))
-SECONDS = Parsed("time", amount(parse_seconds))
+BYTES = Parsed("size", partial(_positive, parse_bytes))
+SECONDS = Parsed("time", partial(_positive, parse_seconds))
 HOSTS = Parsed("hosts", _hosts)
 _MOST_THREADS = 4096  # Maximum number of ranks in one process (engine/crew/crew.hpp). Twice as many take 480 MiB.
 RANKS = WholeNumber(1, 65536)  # Limits of the number of ranks, as in schemas/plan.json.

@@ -14,22 +14,9 @@ import click
 from strakes.base.errors import BadInputError
 from strakes.base.files import default_root
 from strakes.base.units import typed_seconds
+from strakes.cli import options
 from strakes.cli.fault_options import FaultOptions
-from strakes.cli.options import (
-    DIRECTORY,
-    Against,
-    Amounts,
-    Libcephfs,
-    Like,
-    Output,
-    Sampling,
-    argument,
-    assignments,
-    command_named,
-    like_run,
-    option,
-    write_json,
-)
+from strakes.cli.options import DIRECTORY, Amounts, Output, Sampling, argument, command_named, option, write_json
 from strakes.cli.say import remark, say, say_sentence, say_text
 
 if TYPE_CHECKING:
@@ -52,9 +39,9 @@ def command(
     ),
     sampling: Sampling,
     amounts: Amounts,
-    libcephfs: Libcephfs,
-    against: Against,
-    like: Like,
+    libcephfs: options.Libcephfs,
+    against: options.Against,
+    like: options.Like,
     fault: FaultOptions,
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
@@ -100,7 +87,7 @@ def command(
     varied: Study = study if against is None else Pair(study)
     if study.alone and against is None:
         say(study.alone, err=True)
-    for setting, values in assignments([knob] if knob else (), _KNOB).items():
+    for setting, values in options.assignments([knob] if knob else (), _KNOB).items():
         both = values.split(",")
         if len(both) != 2 or not all(both):
             raise BadInputError(f"--knob {knob} does not name two values", remedy=f"Write, for example, {_KNOB}.")
@@ -108,7 +95,7 @@ def command(
     request = replace(
         request_from(sampling, "study", name, directory, (varied,), amounts),
         against=against,
-        like=like_run(like, amounts.data_per_rank, amounts.phase_s),
+        like=options.like_run(like, amounts.data_per_rank, amounts.phase_s),
         visit=visit,
         libcephfs=libcephfs,
     )
@@ -123,8 +110,8 @@ _LEAST_S = 10.0
 @command_named("reproduce", budget_s="10m")
 def reproduce(
     *,
-    libcephfs: Libcephfs,
-    against: Against,
+    libcephfs: options.Libcephfs,
+    against: options.Against,
     source: str = argument("SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False)),
     directory: Path = argument("DIR", type=DIRECTORY),
     sampling: Sampling,

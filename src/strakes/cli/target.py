@@ -27,7 +27,7 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
     if not write_json(as_json, known.document()):
         return
     description = known.description
-    say_rows(list(_rows(known)))
+    say_rows([(label, text) for label, text in _rows(known) if text])
     hosts = [(server.name, server.role, server.address, server.state) for server in description.servers]
     tables: dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = {
         "Servers": (("name", "role", "address", "state"), hosts),
@@ -54,6 +54,7 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
 def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
     facts, description = known.facts, known.description
     free = f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
+    name = description.file_system_name
     yield "directory", facts.path
     yield "file system", facts.file_system
     yield "device", facts.device
@@ -68,21 +69,15 @@ def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
         yield "I/O scheduler", device.scheduler
         yield "read-ahead", format_bytes(device.read_ahead_bytes)
         yield "write cache", device.write_cache
-        if device.raid or device.members:
-            yield "made of", f"{device.raid} {', '.join(device.members)}".strip()
-        if device.backing_file:
-            yield "backing file", device.backing_file
-    name = description.file_system_name
-    told = {
-        "name": "" if name == facts.device else name,
-        "version": description.version,
-        "pools": ", ".join(description.pools),
-        "network": ", ".join(description.network),
-        **{key: value for key, value in description.client.items() if key != "mount options"},
-        "layout here": layout_text(known.layout) if known.layout is not None else "",
-        "placement here": placement_text(known.placement) if known.placement is not None else "",
-    }
-    yield from ((key, value) for key, value in told.items() if value)
+        yield "made of", f"{device.raid} {', '.join(device.members)}".strip()
+        yield "backing file", device.backing_file
+    yield "name", "" if name == facts.device else name
+    yield "version", description.version
+    yield "pools", ", ".join(description.pools)
+    yield "network", ", ".join(description.network)
+    yield from ((key, value) for key, value in description.client.items() if key != "mount options")
+    yield "layout here", known.layout and layout_text(known.layout)
+    yield "placement here", known.placement and placement_text(known.placement)
 
 
 def layout_text(layout: Layout) -> str:

@@ -18,21 +18,8 @@ from strakes.base.files import default_root
 from strakes.base.interrupts import limited
 from strakes.base.processes import words_of
 from strakes.base.units import counted, format_duration
-from strakes.cli.options import (
-    DIRECTORY,
-    OUTPUT,
-    PATH,
-    SECONDS,
-    AtServers,
-    DefaultGroup,
-    Json,
-    NumberRange,
-    Output,
-    Parsed,
-    argument,
-    option,
-    write_json,
-)
+from strakes.cli import options
+from strakes.cli.options import DIRECTORY, OUTPUT, PATH, SECONDS, Json, Output, Parsed, argument, option, write_json
 from strakes.cli.say import LineWriter, remark, say
 from strakes.model.service_level import ServiceLevel, parse_service_level
 from strakes.targets.command import Servers, end_running
@@ -44,7 +31,7 @@ FalseAlarms = Annotated[
     float,
     option(
         "Number of false alarms per month to accept, for all series together.",
-        type=NumberRange(0.001, 1000),
+        type=options.NumberRange(0.001, 1000),
         default=1.0,
     ),
 ]
@@ -96,7 +83,7 @@ def _address(metrics: str) -> tuple[str, int]:
     return (found[1] or "").strip("[]") or "127.0.0.1", int(found[2])
 
 
-@click.group("watch", cls=DefaultGroup)
+@click.group("watch", cls=options.DefaultGroup)
 def command() -> None:
     """Watch a file system in production: what changed, when, where, who causes the load, and how sure that is.
 
@@ -122,7 +109,7 @@ def run_command(
     store: StoreDirectory,
     levels: Levels,
     false_alarms_a_month: FalseAlarms,
-    servers: AtServers,
+    servers: options.AtServers,
 ) -> int:
     """Watch DIR in the foreground until stopped.
 

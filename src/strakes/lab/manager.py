@@ -34,7 +34,8 @@ from strakes.lab.state import (
     removed_meanwhile,
     working_in,
 )
-from strakes.targets.removal import OPEN_DIRECTORY, empty_directory, remove_empty
+from strakes.targets.child import OPEN_DIRECTORY
+from strakes.targets.removal import empty_directory, remove_empty
 
 # "degraded": a server has ended. "working": a command is starting or removing the lab. "stale": unusable, because the
 # start was killed, the machine was restarted or the mount is gone.

@@ -21,8 +21,10 @@ EXCHANGED_STATUS = 4
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Another user may have made a file: do not block on a named pipe, and do not follow a symbolic link.
+READ_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # From linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
 _FS_IOC_FSGETXATTR, _FS_XFLAG_PROJINHERIT, _FSXATTR = 0x801C581F, 0x200, "<5I8x"
 # From linux/quota.h: struct if_dqblk, with limits on space in blocks of 1,024 bytes.
@@ -47,15 +49,15 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 
 def _try_writing(path: str, name: str) -> None:
     parent, new = os.path.split(path)
-    above = os.open(parent[:1], _DIRECTORY)
+    above = os.open(parent[:1], OPEN_DIRECTORY)
     # Open each directory relative to its open parent, because another user may replace a directory in the path.
     for step in parent.split("/")[1:]:
         above = os.open(step or ".", _STEP, dir_fd=above)
     os.mkdir(new, 0o700, dir_fd=above)
     try:
-        directory = os.open(new, _DIRECTORY, dir_fd=above)
+        directory = os.open(new, OPEN_DIRECTORY, dir_fd=above)
         try:
-            descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=directory)
+            descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=directory)
             try:
                 os.fsync(descriptor)
             finally:
@@ -73,7 +75,7 @@ def _each(act: Callable[[str], None], paths: Iterable[str]) -> None:
 
 
 def _make_file(path: str) -> None:
-    os.close(os.open(path, _NEW_FILE, 0o600))
+    os.close(os.open(path, NEW_FILE, 0o600))
 
 
 def mount_id_of(descriptor: int) -> int:
@@ -162,7 +164,7 @@ def _attribute(path: str, name: str) -> str | None:
 
 
 def _direct(directory: str, marker: str, name: str, *sizes: str) -> bool:
-    opened = os.open(directory, _DIRECTORY)
+    opened = os.open(directory, OPEN_DIRECTORY)
     try:
         os.stat(marker, dir_fd=opened)
         return any(_direct_works(opened, name, int(size)) for size in sizes)
@@ -197,12 +199,12 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
     import hashlib
     from fnmatch import fnmatch
 
-    sums, above = list[tuple[str, str]](), os.open(directory, _DIRECTORY)
+    sums, above = list[tuple[str, str]](), os.open(directory, OPEN_DIRECTORY)
     for inner in filter(lambda name: fnmatch(name, pattern), os.listdir(above)):
-        opened = os.open(inner, _DIRECTORY, dir_fd=above)
+        opened = os.open(inner, OPEN_DIRECTORY, dir_fd=above)
         for name in os.listdir(opened):
             try:
-                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=opened)
+                descriptor = os.open(name, READ_FILE, dir_fd=opened)
                 with open(descriptor, "rb") as file:
                     # Drop cached pages, so that the data is read from the servers.
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -267,7 +269,7 @@ def inside(path: str, directory: int) -> str:
 def _enter(argument: str, words: list[str]) -> list[str]:
     device, inode, path = argument.removeprefix(INSIDE).split(":", 2)
     try:
-        directory = os.open(path, _DIRECTORY)
+        directory = os.open(path, OPEN_DIRECTORY)
         opened = os.fstat(directory)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):

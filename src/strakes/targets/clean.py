@@ -71,16 +71,17 @@ def _clean(parent: int, real: Path, names: Sequence[str], *, dry_run: bool, forc
             path = str(real / name)
             try:
                 directory = enter(parent, name)
+                opened.callback(os.close, directory)
+                marker = read_marker(directory, name)
+                unfinished = isinstance(marker, NoMarker) and _was_never_finished(directory, name, marker)
             except OSError as error:
                 why = f"this directory cannot be entered ({os.strerror(error.errno or 0)})"
                 (ignored if error.errno in _NOT_OURS else left).append(Left(path, why))
                 continue
-            opened.callback(os.close, directory)
-            marker = read_marker(directory, name)
-            if isinstance(marker, NoMarker) and not _was_never_finished(directory, name, marker):
-                ignored.append(Left(path, marker.why))
-            else:
+            if unfinished or isinstance(marker, Marker):
                 ours.append((directory, name, marker))
+            else:
+                ignored.append(Left(path, marker.why))
         live_ones = [False] * len(ours) if force else are_live(ours)
         for (directory, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)

@@ -52,7 +52,7 @@ _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
 
 # A host name or address, possibly with a user, without characters that are special in a shell.
-_HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
+HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
 
 # Exit status of ssh for its own errors, such as an unreachable host.
 _NOT_REACHED_STATUS = 255
@@ -166,12 +166,9 @@ def run(
         if why:
             raise _too_much(argv, why)
         if status is None:
-            raise CommandTimeout(
-                f"no answer within {timeout_s:g} s",
-                where=shlex.join(argv),
-                why=_last_line(texts[1]) or _last_line(texts[0]) or "the command printed nothing until then",
-                remedy="Check whether a server is down or overloaded, then try again.",
-            )
+            why = _last_line(texts[1]) or _last_line(texts[0]) or "the command printed nothing until then"
+            remedy = "Check whether a server is down or overloaded, then try again."
+            raise CommandTimeout(f"no answer within {timeout_s:g} s", where=shlex.join(argv), why=why, remedy=remedy)
         return Completed(tuple(argv), status, *texts)
 
 
@@ -249,7 +246,7 @@ class Servers:
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the local command that runs ``argv`` on the host. Raises BadInputError for an invalid host name."""
-        if not _HOST.fullmatch(host):
+        if not HOST.fullmatch(host):
             why = "the name is empty, begins like an option, or has a character that is invalid in names and addresses"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
         return through([word.replace("{host}", host) for word in shlex.split(self.template)], argv)

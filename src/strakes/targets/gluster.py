@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
@@ -65,7 +64,7 @@ class GlusterTarget(RemoteTarget):
 
     def _parts(self, known: Description) -> Description:
         status = self._ask("volume", "status", self._name, "detail")
-        return replace(describe(self._volume, status), client=known.client)
+        return describe(self._volume, status)
 
     def observe(self) -> Observation:
         try:

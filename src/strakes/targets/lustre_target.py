@@ -190,10 +190,8 @@ class LustreTarget(Target):
         return lost and {name: server for name, server in lost.items() if not server.answers}
 
     def _health(self, answers: Answers) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
-        where = addresses(answers, self.file_system_name, self._instance)
-        return ask_health(
-            answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self.file_system_name
-        )
+        on = hosts(addresses(answers, self.file_system_name, self._instance).values())
+        return ask_health(answers, ways_to_servers(self.run, self.servers, on), self.file_system_name)
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
         known = self._connections.states(self._answers())

@@ -126,8 +126,7 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
     if not _trusted(owner):
         return NoMarker(f"it belongs to user {name_of_user(owner)}")
     try:
-        # Another user may have made the file: do not block on a named pipe, and do not follow a symbolic link.
-        descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(MARKER_NAME, child.READ_FILE, dir_fd=directory)
     except FileNotFoundError:
         return NoMarker("it has no marker", unfinished=True)
     except OSError as error:

@@ -70,8 +70,7 @@ class MooseFsTarget(RemoteTarget):
         assert match is not None
         host, port = match["host"], match["port"] or "9421"
         run = self.run_near_servers
-        told = describe(host, port, *(mfscli(host, port, data).ask(run) for data in ("IN", "CS")))
-        return replace(told, client=known.client)
+        return describe(host, port, *(mfscli(host, port, data).ask(run) for data in ("IN", "CS")))
 
     def describe(self) -> Description:
         told = super().describe()

@@ -55,7 +55,7 @@ class RemoteTarget(Target):
     def describe(self) -> Description:
         known = super().describe()
         try:
-            return self._parts(known)
+            return replace(self._parts(known), client=known.client)
         except StrakesError as error:
             return replace(known, notes=(said(error),))
 

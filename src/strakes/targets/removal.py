@@ -14,7 +14,7 @@ from collections import namedtuple
 from contextlib import suppress
 from itertools import chain, islice
 
-from strakes.targets.child import MARKER_NAME, mount_id_of
+from strakes.targets.child import MARKER_NAME, NEW_FILE, OPEN_DIRECTORY, READ_FILE, mount_id_of
 
 TYPE_CHECKING = False  # Importing TYPE_CHECKING from typing would double the start time of the child process.
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _MOST_LEVELS = 10_000
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
-_MOST_MARKER_BYTES = 65536
+_MOST_FILE_BYTES = 65536
 _MOUNTED = "something else is mounted there"
 _KEPT = "the server still lists it after its removal, or a process made it again"
 UNANSWERED = "the file system does not answer"
@@ -46,7 +46,6 @@ UNANSWERED = "the file system does not answer"
 _STUCK_S = 20.0
 _TICK_S = 0.02
 _REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(*sys.argv[2:])"
-OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Left(namedtuple("Left", ("path", "why"))):  # An import of typing.NamedTuple would double the child's start time.
@@ -293,18 +292,15 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             return remove_empty(parent, name, directory, path)
         marker = b""
         with suppress(FileNotFoundError):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            with os.fdopen(os.open(MARKER_NAME, flags, dir_fd=directory), "rb") as file:
-                marker = file.read(_MOST_MARKER_BYTES)
+            with os.fdopen(os.open(MARKER_NAME, READ_FILE, dir_fd=directory), "rb") as file:
+                marker = file.read(_MOST_FILE_BYTES)
             os.unlink(MARKER_NAME, dir_fd=directory)
     except OSError as error:
         return (Left(path, os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
     if left and marker:
-        with suppress(OSError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
-                file.write(marker)
+        with suppress(OSError), os.fdopen(os.open(MARKER_NAME, NEW_FILE, 0o644, dir_fd=directory), "wb") as file:
+            file.write(marker)
     return left
 
 
@@ -374,7 +370,6 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
 
 # Prefix of the names of files that list S3 objects to remove (engine/workspace/workspace.hpp).
 NOTE = ".strakes-objects-"
-_MOST_NOTE_BYTES = 65536
 # Time limit in seconds for removing S3 objects. The engine gives up after an hour.
 _LIMIT_S = 3700.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
@@ -390,9 +385,8 @@ def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]
 
         where = name
         try:
-            opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=workspace)
-            with os.fdopen(opened, "rb") as file:
-                note = parse_json(file.read(_MOST_NOTE_BYTES))
+            with os.fdopen(os.open(name, READ_FILE, dir_fd=workspace), "rb") as file:
+                note = parse_json(file.read(_MOST_FILE_BYTES))
             where = f"s3://{note['bucket']}/{note['prefix']}"
             why = _other_store(note, workspace_name) or _remove_below(note["prefix"])
         except (ValueError, KeyError, TypeError, AttributeError):

@@ -18,6 +18,7 @@ from strakes.base.files import closing, open_directory
 from strakes.base.processes import wait_for_end
 from strakes.targets import calls
 from strakes.targets.calls import find_directory
+from strakes.targets.child import NEW_FILE, OPEN_DIRECTORY
 from strakes.targets.marker import (
     HEARTBEAT_S,
     MARKER_NAME,
@@ -30,7 +31,7 @@ from strakes.targets.marker import (
     read_marker,
 )
 from strakes.targets.mountinfo import Mount
-from strakes.targets.removal import OPEN_DIRECTORY, UNANSWERED, Left, remove_with_limit, remove_workspace
+from strakes.targets.removal import UNANSWERED, Left, remove_with_limit, remove_workspace
 
 _FULL = ("the file system is full", "Free some space there, or choose another directory.")
 _PROBLEMS = {
@@ -183,8 +184,7 @@ class Workspace:
 
     def write_file(self, name: str, text: str) -> None:
         """Create a small file in the workspace. Raises OSError if this fails."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, 0o644, dir_fd=self._directory), "w") as file:
+        with os.fdopen(os.open(name, NEW_FILE, 0o644, dir_fd=self._directory), "w") as file:
             file.write(text)
 
     def remove_file(self, name: str) -> None:
@@ -220,12 +220,10 @@ class Workspace:
         left = self.remove()
         if not left:
             return
-        failure = (calls.UnansweredError if left[0].why == UNANSWERED else MeasurementError)(
-            f"not all files of strakes could be removed ({len(left)} left)",
-            where=left[0].path,
-            why=left[0].why,
-            remedy=f"Solve the cause, then run: strakes clean {shlex.quote(str(self.path.parent))}",
-        )
+        kind = calls.UnansweredError if left[0].why == UNANSWERED else MeasurementError
+        what = f"not all files of strakes could be removed ({len(left)} left)"
+        remedy = f"Solve the cause, then run: strakes clean {shlex.quote(str(self.path.parent))}"
+        failure = kind(what, where=left[0].path, why=left[0].why, remedy=remedy)
         if error is None:
             raise failure
         error.add_note(str(failure))
@@ -346,9 +344,7 @@ def holds_nothing(directory: int) -> bool:
 
 
 def _write_marker(directory: int, marker: Marker) -> int:
-    heart = os.open(
-        MARKER_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=directory
-    )
+    heart = os.open(MARKER_NAME, NEW_FILE, 0o644, dir_fd=directory)
     try:
         content = marker.to_bytes()
         if os.pwrite(heart, content, 0) != len(content):

@@ -189,8 +189,8 @@ class KnobJournal:
     def begin(cls, root: Path, target: str, command: Sequence[str]) -> Self:
         """Create a journal of this process. Raises StrakesError if the store cannot be written."""
         now = time.time()
+        sweep(root)
         with locked(root):
-            _sweep(root)
             # The number in the file name keeps the journals in order even if the clock is set back.
             numbers = [int(path.name[:6]) for path in _files(root) if path.name[:6].isdecimal()]
             stem = f"{max(numbers, default=0) + 1:06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}"
@@ -313,16 +313,12 @@ def _files(root: Path) -> list[Path]:
 def sweep(root: Path) -> None:
     """Remove incomplete journals, and journals of killed processes that contain nothing to undo."""
     with locked(root):
-        _sweep(root)
-
-
-def _sweep(root: Path) -> None:
-    for torn in directory(root).glob(".new-*"):
-        remove_kept(torn)
-    for path in _files(root):
-        with suppress(BadInputError, FileNotFoundError), store_errors(path, FileNotFoundError):
-            if not read_journal(path).open_entries and not is_locked(path):
-                remove_kept(path)
+        for torn in directory(root).glob(".new-*"):
+            remove_kept(torn)
+        for path in _files(root):
+            with suppress(BadInputError, FileNotFoundError), store_errors(path, FileNotFoundError):
+                if not read_journal(path).open_entries and not is_locked(path):
+                    remove_kept(path)
 
 
 def _lock(descriptor: int, path: Path) -> None:

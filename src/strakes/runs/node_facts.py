@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from strakes.base.errors import EnvironmentLacksError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.processes import python_module
 from strakes.base.units import counted, format_bytes
 from strakes.model.record import from_record
@@ -197,7 +197,6 @@ def main(directory: str, file: str, host: str = "") -> None:
 
 
 def _look(directory: Path, file: str) -> dict[str, Any]:
-    from strakes.base.errors import BadInputError
     from strakes.base.files import read_regular
     from strakes.targets.calls import mount_of
 

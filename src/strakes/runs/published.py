@@ -33,8 +33,7 @@ class PublishedRun(Run):
 
     @cached_property
     def findings(self) -> dict[str, Any] | None:
-        findings: dict[str, Any] = self._document["findings"]
-        return findings
+        return dict(self._document["findings"])
 
     def damaged(self, why: str, name: str = "") -> BadInputError:
         where = f"{self.path}: {name}" if name else str(self.path)
@@ -57,8 +56,7 @@ class PublishedRun(Run):
         for part, kind in _PARTS.items():
             if not isinstance(document, dict) or not isinstance(document.get(part), kind):
                 raise self.damaged("it is missing or has the wrong type", part)
-        whole: dict[str, Any] = document
-        return whole
+        return dict(document)
 
 
 def _read(path: Path) -> Any:

@@ -57,22 +57,20 @@ class Store:
         with closing(opened), ExitStack() as failed, pinned(path, opened):
             failed.callback(_remove, path, os.fstat(opened))
             write_json(path / "environment.json", environment)
+            manifest = {
+                "schema": 1,
+                "id": path.name,
+                "kind": kind,
+                "name": name,
+                "target": str(target) if elsewhere else os.path.abspath(target),
+                "options": dict(options),
+                "created": (measured_at or utc_now()).isoformat(),
+                "status": "running",
+                "command": command_line(),
+                "strakes_version": __version__,
+            }
             # A directory counts as a run once it has run.json, so write this file last.
-            write_json(
-                path / "run.json",
-                {
-                    "schema": 1,
-                    "id": path.name,
-                    "kind": kind,
-                    "name": name,
-                    "target": str(target) if elsewhere else os.path.abspath(target),
-                    "options": dict(options),
-                    "created": (measured_at or utc_now()).isoformat(),
-                    "status": "running",
-                    "command": command_line(),
-                    "strakes_version": __version__,
-                },
-            )
+            write_json(path / "run.json", manifest)
             writer = RunWriter(path, opened)
             failed.pop_all()
         return writer

@@ -105,9 +105,8 @@ class Surrogate:
         nearer = _nearer(logs - self._good)
         self._centre = float(np.median(nearer))
         pairs = _Pairs(geometry.apart(self._settings, self._settings), runs)
-        self.scales, self._inverse, self._weights = _fitted(
-            pairs, nearer - self._centre, _Scales((3.0,) * len(geometry.distances))
-        )
+        usual = _Scales((3.0,) * len(geometry.distances))
+        self.scales, self._inverse, self._weights = _fitted(pairs, nearer - self._centre, usual)
 
     def mean(self, settings: Numbers | None = None) -> Array:
         """Return the expected logarithm of the rate of each setting."""

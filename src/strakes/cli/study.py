@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from strakes.runs.run import Run
     from strakes.studies.study import Study
 
-_USUAL_FAULT = "mds-kill"
 _KNOB = "--knob mds_cache_memory_limit=256MiB,1GiB"
 
 
@@ -78,9 +77,9 @@ def command(
         from strakes.control.drill_run import drill_visit
         from strakes.studies.recovery import TIMING
 
-        fault.make(directory, sampling.servers, _USUAL_FAULT)
+        make = partial(fault.make, servers=sampling.servers, usual="mds-kill")
+        make(directory)
         fault.require_consent(directory)
-        make = partial(fault.make, servers=sampling.servers, usual=_USUAL_FAULT)
         visit = drill_visit(make, TIMING, default_root(), sampling.servers)
     elif fault != FaultOptions():
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")

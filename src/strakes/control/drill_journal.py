@@ -199,10 +199,8 @@ def _reopened(path: Path, descriptor: int) -> int:
     """Open the file again, because processes with inherited descriptors share one flock(2) lock."""
     with suppress(OSError):
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
-    try:
+    with store_errors(path):
         return open_kept(path, os.O_RDWR)
-    except OSError as error:
-        raise store_error(error, path) from error
 
 
 def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]:

@@ -234,8 +234,7 @@ def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
     """Return daemon -> value in use, or {} if the daemons do not report their values."""
     if not knob.in_force:
         return {}
-    try:
+    with suppress(StrakesError):
         done = target.run(Bindings(target).words(knob, knob.in_force))
-    except StrakesError:
-        return {}
-    return values_in_force(done.stdout, knob.name) if done.status == 0 else {}
+        return values_in_force(done.stdout, knob.name) if done.status == 0 else {}
+    return {}

@@ -26,8 +26,6 @@ SERVER = "server_number"
 LOST = "times_lost"
 CLIENT = "client."
 
-PlacementKind = Literal["inherit", "manual", "automatic"]
-
 
 @dataclass(frozen=True)
 class Server:
@@ -129,7 +127,7 @@ class Placement:
     subdirectories, but not files. ``inherited``: new subdirectories get the same placement.
     """
 
-    kind: PlacementKind
+    kind: Literal["inherit", "manual", "automatic"]
     metadata_targets: tuple[int, ...] = ()
     count: int | None = None
     hash: str = ""

@@ -67,10 +67,9 @@ class GlusterTarget(RemoteTarget):
         return describe(self._volume, status)
 
     def observe(self) -> Observation:
-        try:
+        with suppress(StrakesError):
             return counters(self._profile())
-        except StrakesError:
-            return {}
+        return {}
 
     def limits(self) -> tuple[Limit, ...]:
         try:

@@ -283,10 +283,9 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
 
 
 def _parsed(text: str) -> Stats | None:
-    try:
+    with suppress(NotUnderstoodError):
         return parse_stats(text)
-    except NotUnderstoodError:
-        return None
+    return None
 
 
 def _since(side: str, *stats: Stats) -> dict[str, float]:

@@ -106,10 +106,9 @@ class LustreTarget(Target):
         return lustre_servers.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
-        try:
+        with suppress(EnvironmentLacksError):
             return self._ask(layouts.getstripe("-d", str(path)))
-        except EnvironmentLacksError:
-            return None
+        return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         self._ask(layouts.setstripe(str(directory), wanted))

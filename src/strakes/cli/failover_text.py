@@ -15,6 +15,7 @@ from strakes.failover.check import Check
 from strakes.failover.rehearsal_room import Scene
 from strakes.failover.rehearse import Rehearsal
 from strakes.failover.timeline import Timeline
+from strakes.stats.interval import median
 
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome
@@ -164,4 +165,4 @@ def print_trials(trials: Sequence[FaultTrial]) -> None:
 
 
 def _range(times_s: Sequence[float]) -> str:
-    return f"{min(times_s):.1f} - {max(times_s):.1f}"
+    return f"{median(times_s):.1f} ({min(times_s):.1f} - {max(times_s):.1f})"

@@ -186,13 +186,13 @@ def switched_off(
 def run_trials(
     lab: str, pair: Pair, faults: Sequence[str], repeat: int, root: Path, say: Callable[[str], None]
 ) -> tuple[FaultTrial, ...]:
-    """Cause each fault ``repeat`` times. Repair the servers each time, even if strakes is killed.
+    """Cause each fault (default: all) ``repeat`` times. Repair the servers each time, even if strakes is killed.
 
     ``root``: directory of the store. Raises MeasurementError if the servers do not answer in time.
     """
     done = []
     for round_number in range(1, repeat + 1):
-        for fault in faults:
+        for fault in faults or PAIR_FAULTS:
             say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault][0]}")
             pair.make_whole(_ANSWER_S)
             before = pair.active()

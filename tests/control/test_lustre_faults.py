@@ -228,7 +228,7 @@ def test_impossible_faults_are_refused_before_any_change(machine: LustreMachine,
 def test_a_drill_reports_evictions_connection_states_and_the_recovery_of_the_server(
     machine: LustreMachine, place: Path, tmp_path: Path
 ) -> None:
-    drill = Drill(place, 2, 20.0, Timing(1.0, 3.0, 1.0), sessions=False, servers=Servers(SERVERS))
+    drill = Drill(place, 2, 20.0, Timing(1.0, 6.0, 1.0), sessions=False, servers=Servers(SERVERS))
     outcome = play(drill, fault_at(place, "lustre-umount-force"), tmp_path / "store", lambda _text: None)
     states = [one.text for one in outcome.line.moments if one.source == "connection to labfs-MDT0001"]
     assert states == ["DISCONN", "CONNECTING", "EVICTED", "RECOVER", "FULL"]

@@ -129,7 +129,8 @@ def test_the_set_up_uses_no_temporary_files_and_caches_that_others_can_replace(
     places, no_cache = " ".join(["none" if owner else str(place)] * 3), "1" if owner else "none"
     assert (tmp_path / "seen").read_text() == f"{places} 1 none /x {no_cache}\n"
     # The file was created with this mode, because there is no chmod on this PATH.
-    assert (checkout.path / ".venv" / "bootstrap.lock").stat().st_mode & 0o777 == 0o600
+    for lock in ("bootstrap.lock", ".lock"):
+        assert (checkout.path / ".venv" / lock).stat().st_mode & 0o777 == 0o600
 
 
 def test_root_runs_the_python_of_a_checkout_whose_owner_made_it(checkout: Checkout) -> None:

@@ -77,6 +77,8 @@ def test_restore_undoes_the_changes_of_a_process_killed_at_any_time(
         worker.stdout.close()
         found_changed += options(cluster) != before or read_ahead(mount) != ahead
         done = strakes("knobs", "restore")
+        if done.returncode == 1 and "was cut off" in done.stdout:  # Its command may still act on the server.
+            done = strakes("knobs", "restore")
         assert done.returncode == 0, done.stdout + done.stderr
         assert (options(cluster), read_ahead(mount)) == (before, ahead)
         # The cluster keeps a note of each changed setting, which must be gone as well.

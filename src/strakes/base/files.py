@@ -69,6 +69,9 @@ def closing(descriptor: int) -> Iterator[int]:
             os.close(descriptor)
 
 
+_RENAME_NOREPLACE = 1  # renameat2(2)
+
+
 def owner_of(descriptor: int) -> int:
     """Return the id of the user who controls an open file: its owner, or on FUSE mounts the mounting user.
 
@@ -283,8 +286,15 @@ def replace_kept(path: Path, content: bytes) -> None:
 
 def create_kept(path: Path, content: bytes) -> None:
     """Create a file in the store atomically. Raises FileExistsError if the name exists, or another OSError."""
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
     with _directory(path.parent) as directory, _fresh(content, 0o600, directory) as fresh:
-        os.link(fresh, path.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+        # A kill between link() and unlink() would leave a second name, which open_own() refuses.
+        if library.renameat2(directory, os.fsencode(fresh), directory, os.fsencode(path.name), _RENAME_NOREPLACE):
+            if (number := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOSYS):  # such as NFS
+                raise OSError(number, os.strerror(number), str(path))
+            os.link(fresh, path.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
         _sync(directory)
 
 

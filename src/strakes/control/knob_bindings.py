@@ -37,7 +37,7 @@ class ServerUnreadError(EnvironmentLacksError):
 def remembering(run: Runner, servers: Servers | None = None) -> Runner:
     """Return a runner that caches the output of each command.
 
-    If a server does not answer in time, the runner does not query it again. The total time for all servers is limited.
+    If a server or a program does not answer in time, it is not asked again. The total time for all servers is limited.
     """
     known: dict[tuple[str, ...], Completed] = {}
     silent: dict[tuple[str, ...], StrakesError] = {}
@@ -45,18 +45,18 @@ def remembering(run: Runner, servers: Servers | None = None) -> Runner:
     begun: list[float] = []
 
     def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-        command, way = tuple(argv), tuple(argv[: len(words)])
+        command, by_server = tuple(argv), bool(words) and argv[0] == words[0]
+        way = command[: len(words)] if by_server else command[:1]
         if way in silent:
             raise silent[way]
         if command not in known:
-            if words and way[0] == words[0]:
+            if by_server:
                 begun.append(time.monotonic())
                 timeout_s = max(0.1, min(timeout_s, begun[0] + _SERVERS_S - begun[-1]))
             try:
                 known[command] = run(command, timeout_s)
             except CommandTimeout as error:
-                if words and way[0] == words[0]:
-                    silent[way] = error
+                silent[way] = error
                 raise
         return known[command]
 

@@ -30,6 +30,7 @@ _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_MODE = 0o1300  # Temporary mode that identifies a new directory, because no other program uses this mode.
 # Type of FUSE file systems (statfs(2)), and maximum number of symbolic links in a path (path_resolution(7)).
 _FUSE, _MOST_LINKS = 0x65735546, 40
+_RENAME_NOREPLACE = 1  # renameat2(2)
 # Open directories and their paths. Files below them are opened by descriptor, because the paths may change.
 _pinned: list[tuple[Path, int]] = []
 
@@ -67,9 +68,6 @@ def closing(descriptor: int) -> Iterator[int]:
     finally:
         with suppress(OSError):
             os.close(descriptor)
-
-
-_RENAME_NOREPLACE = 1  # renameat2(2)
 
 
 def owner_of(descriptor: int) -> int:

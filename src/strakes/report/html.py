@@ -94,7 +94,8 @@ def published(portrait: Portrait) -> dict[str, object]:
 def _drawings(parts: Sequence[Section]) -> str:
     drawn = {f"figure-{plot.number}": plot.drawing for part in parts for plot in part.plots}
     drawings = {name: {"data": one.data, "layout": one.layout} for name, one in drawn.items() if one is not None}
-    text = json.dumps(_visible(drawings), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    finite = json.loads(json.dumps(_visible(drawings)), parse_constant=lambda _: None)  # nothing is drawn at infinity
+    text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

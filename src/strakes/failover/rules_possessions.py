@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import dropwhile
+from itertools import chain, dropwhile
 
+from strakes.base.foreign_text import shell_words
 from strakes.failover.cib import Cib
 from strakes.failover.facts import read_table
 from strakes.failover.known_options import options_of
@@ -167,13 +167,15 @@ def _of_line(file: str, line: str) -> Iterator[Command]:
         words = []
 
 
+# A comment, a word, which may end in an open quote, or operators.
+_TOKEN = re.compile(r"""#.*|((?:'[^']*+'?|"(?:[^"\\]|\\.)*+"?|\\.?|[^ \t\r\n'"\\;&|])++)|([;&|]+)""")
+
+
 @lru_cache(maxsize=4096)
 def _tokens(line: str) -> tuple[str, ...]:
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
-    lexer.whitespace_split = True
-    lexer.commenters = "#"
     try:
-        return (*lexer, ";")
+        tokens = [shell_words(word) if word else [mark] for word, mark in _TOKEN.findall(line) if word or mark]
+        return (*chain.from_iterable(tokens), ";")
     except ValueError:
         return ()
 

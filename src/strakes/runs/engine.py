@@ -318,7 +318,7 @@ class Engine(ABC):
     ) -> PlanResult:
         talk = self._talk
         if ended == "died":
-            why = without_secrets(process.how_it_ended())
+            why = process.how_it_ended()
             gone = self._all_gone(hello)
         else:
             gone = process.stop(_STOP_S if ended != "silent" else _SILENT_STOP_S) and self._all_gone(hello)

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from strakes.base.files import remove_kept
 from strakes.base.finite import parse_json
+from strakes.base.foreign_text import without_secrets
 from strakes.base.processes import descendants_of, ending, process_start, wait_for_end
 
 _VERSION = 1
@@ -73,7 +74,7 @@ class EngineProcess:
         self._last_words: deque[str] = deque(maxlen=_KEPT_LINES)
         self._readers = (
             threading.Thread(target=self._read_messages, args=(self._process.stdout, log), daemon=True),
-            threading.Thread(target=_read_words, args=(self._process.stderr, self._last_words, log), daemon=True),
+            threading.Thread(target=self._read_words, args=(self._process.stderr, log), daemon=True),
         )
         for reader in self._readers:
             reader.start()
@@ -163,12 +164,14 @@ class EngineProcess:
         return self._process.returncode is not None
 
     def how_it_ended(self) -> str:
-        """Return how the process ended, and its last lines on standard error, as text."""
+        """Return how the process ended, and its last lines that are no messages, as text."""
         if not self._wait(_JOIN_S):
             self.stop(_JOIN_S)
-            return "; ".join(["it closed its output", *self._last_words])
-        self._close()
-        return "; ".join([ending(self._process.returncode), *self._last_words])
+            how = "it closed its output"
+        else:
+            self._close()
+            how = ending(self._process.returncode)
+        return without_secrets("; ".join([how, *self._last_words]))
 
     def _wait(self, seconds: float) -> bool:
         try:
@@ -192,7 +195,7 @@ class EngineProcess:
             while line := stream.readline(_MOST_MESSAGE_BYTES):
                 message = _parse(line)
                 if message is None:
-                    log(_words(line))
+                    self._say(line, log)
                     continue
                 if message["type"] not in _REPEATED:
                     self._plan_bytes += len(line) + _VALUE_BYTES * sum(map(line.count, (b",", b"[", b"{")))
@@ -203,16 +206,14 @@ class EngineProcess:
                 self._messages.put(message)
         self._messages.put(None)
 
+    def _read_words(self, stream: IO[bytes], log: Log) -> None:
+        with stream:
+            while line := stream.readline(_MOST_WORDS_BYTES):
+                self._say(line, log)
 
-def _read_words(stream: IO[bytes], last_words: deque[str], log: Log) -> None:
-    with stream:
-        while line := stream.readline(_MOST_WORDS_BYTES):
-            last_words.append(_words(line))
-            log(last_words[-1])
-
-
-def _words(line: bytes) -> str:
-    return line[:_MOST_WORDS_BYTES].decode(errors="replace").rstrip("\n")
+    def _say(self, line: bytes, log: Log) -> None:
+        self._last_words.append(line[:_MOST_WORDS_BYTES].decode(errors="replace").rstrip("\n"))
+        log(self._last_words[-1])
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:

@@ -7,8 +7,10 @@ import os
 import queue
 import secrets
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections import deque
@@ -38,6 +40,7 @@ _MOST_WORDS_BYTES = 64 << 10
 _SEND_S = 10.0
 _JOIN_S = 2.0
 _TICK_S = 0.1
+_SESSION = "OMPI_MCA_orte_top_session_dir"
 
 _WAKE: Mapping[str, Any] = {}
 
@@ -55,8 +58,10 @@ class EngineProcess:
         current_directory: str | None = None,
     ) -> None:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
-        # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
+        # End of the names in /dev/shm (engine/mpi/shared_names.cpp), and of the directory of Open MPI, which uses one of
+        # another user, and follows its links. Other users must not know it before.
         self._shared = f"_{secrets.token_hex(16)}"
+        self._session = Path(tempfile.gettempdir(), f"strakes{self._shared}")
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(
             command,
@@ -64,7 +69,7 @@ class EngineProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
-            env={**os.environ, "STRAKES_SHARED_NAMES": self._shared, **(environment or {})},
+            env={**os.environ, "STRAKES_SHARED_NAMES": self._shared, _SESSION: str(self._session), **(environment or {})},
             cwd=current_directory,
         )
         # A SimpleQueue, because signal handlers call wake().
@@ -189,6 +194,7 @@ class EngineProcess:
         with suppress(OSError):
             for left in Path("/dev/shm").glob(f"*{self._shared}"):  # by ranks that were killed
                 remove_kept(left)
+        shutil.rmtree(self._session, ignore_errors=True)  # by an mpiexec that was killed
 
     def _read_messages(self, stream: IO[bytes], log: Log) -> None:
         with stream:

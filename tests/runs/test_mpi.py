@@ -102,6 +102,7 @@ def test_other_users_reach_no_rank_of_one_node_by_bytes_or_shared_memory(workspa
             rank = int(process.split()[1])
             launcher = int(Path(f"/proc/{rank}/stat").read_text().rpartition(")")[2].split()[1])
             assert (sockets_of(rank) - sockets_of(launcher)).isdisjoint(listening())
+            assert b"HWLOC_COMPONENTS=-gl\0" in Path(f"/proc/{launcher}/environ").read_bytes()
             names = re.findall(r"/dev/shm/\S+|/\S+/pmix_dstor\S+", Path(f"/proc/{rank}/maps").read_text())
             assert names and all(engine._process._shared in name for name in names)  # type: ignore[union-attr]
             for port in {port for one, port in listening().items() if one in sockets_of(launcher)}:

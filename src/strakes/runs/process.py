@@ -40,7 +40,8 @@ _MOST_WORDS_BYTES = 64 << 10
 _SEND_S = 10.0
 _JOIN_S = 2.0
 _TICK_S = 0.1
-_SESSION = "OMPI_MCA_orte_top_session_dir"
+# hwloc, a library of MPI, would wait for an answer from the sockets of X displays, which any user can make.
+_DEFAULTS = {"HWLOC_COMPONENTS": "-gl"}
 
 _WAKE: Mapping[str, Any] = {}
 
@@ -58,18 +59,19 @@ class EngineProcess:
         current_directory: str | None = None,
     ) -> None:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
-        # End of the names in /dev/shm (engine/mpi/shared_names.cpp), and of the directory of Open MPI, which uses one of
-        # another user, and follows its links. Other users must not know it before.
+        # End of the names in /dev/shm (engine/mpi/shared_names.cpp) and of the directory of Open MPI, which uses that of
+        # others, and follows links in it. Other users must not know it before.
         self._shared = f"_{secrets.token_hex(16)}"
         self._session = Path(tempfile.gettempdir(), f"strakes{self._shared}")
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
+        secret = {"STRAKES_SHARED_NAMES": self._shared, "OMPI_MCA_orte_top_session_dir": str(self._session)}
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
-            env={**os.environ, "STRAKES_SHARED_NAMES": self._shared, _SESSION: str(self._session), **(environment or {})},
+            env={**_DEFAULTS, **os.environ, **secret, **(environment or {})},
             cwd=current_directory,
         )
         # A SimpleQueue, because signal handlers call wake().

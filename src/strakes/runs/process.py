@@ -59,8 +59,8 @@ class EngineProcess:
         current_directory: str | None = None,
     ) -> None:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
-        # End of the names in /dev/shm (engine/mpi/shared_names.cpp) and of the directory of Open MPI, which uses that of
-        # others, and follows links in it. Other users must not know it before.
+        # End of the names in /dev/shm (engine/mpi/shared_names.cpp) and of the directory of Open MPI, which uses those
+        # of others, and follows links in them. Other users must not know it before.
         self._shared = f"_{secrets.token_hex(16)}"
         self._session = Path(tempfile.gettempdir(), f"strakes{self._shared}")
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError
 from strakes.base.units import GIB, KIB, MIB
 from strakes.model.cell import Cell
-from strakes.model.phases import MetadataPhase
+from strakes.model.phases import MetadataPhase, SmallFilesPhase
 from strakes.model.plan import Plan
 from strakes.model.record import from_record, to_record
 from strakes.model.sample import Sample
@@ -109,6 +109,13 @@ def test_a_larger_budget_gives_longer_phases() -> None:
         make_context(request(budget_s=budget_s), facts(), pilot, (GIB, 100_000)).phase_s for budget_s in (30.0, 600.0)
     )
     assert long > 5 * short
+
+
+def test_small_files_of_many_ranks_that_need_more_memory_than_is_available_are_refused() -> None:
+    units = SmallFilesPhase("fill", "accumulate", 1, 9, files_per_rank=1, write_unit_bytes=GIB)
+    context = make_context(request(), facts(), Pilot(1e8, 1e8, 1e3), (GIB, 100_000))
+    assert "needs 4 GiB of memory" in context.why_too_large(Plan(4096, (units,)), 5 * GIB - 1)
+    assert not context.why_too_large(Plan(4096, (units,)), 6 * GIB)
 
 
 def test_a_cell_survives_the_store() -> None:

@@ -11,7 +11,7 @@ from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB, counted, format_bytes
 from strakes.model.answers import Claim, Question
 from strakes.model.cell import PLAIN, Cell, Measure, Place
-from strakes.model.phases import Access, Sharing, Stop, StreamPhase, TransferPhase
+from strakes.model.phases import Access, MetadataPhase, Sharing, SmallFilesPhase, Stop, StreamPhase, TransferPhase
 from strakes.model.plan import Phase, Plan, WholePhase
 from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
 from strakes.model.results import Measured, Results
@@ -26,6 +26,8 @@ _MAKING_TIMES = 2.0  # Maximum duration of these writes as a multiple of the usu
 # Maximum share of a node's memory for the buffers of all ranks, and the size that is always allowed. Twice the share
 # takes over 1 GB on a node with 16 GiB.
 _BUFFERS_SHARE, _LEAST_BUFFERS_BYTES = 1 / 32, 128 * MIB
+_AVAILABLE_SHARE = 0.8  # Maximum share of the available memory for the buffers of a user's plan, as in the engine.
+_PIECE_BYTES = MIB  # Maximum buffer of a rank for small files (kMostWriteBytes, kMostBufferBytes in engine/workload).
 # Maximum duration of a phase in seconds: one day, as in schemas/plan.json.
 _DAY_S = 86_400.0
 # Valid values of --data-per-rank in bytes: minimum, maximum (2^30 transfers of 1 KiB) and unit.
@@ -41,6 +43,11 @@ OPERATIONS: YAxis = ("operations a second", "op/s")
 
 
 def _buffer_bytes(phase: WholePhase) -> int:
+    if isinstance(phase, SmallFilesPhase):
+        units = (phase.read_unit_bytes, phase.write_unit_bytes, *(call.unit_bytes for call in phase.flow))
+        return min(_PIECE_BYTES, max(units))
+    if isinstance(phase, MetadataPhase):
+        return min(_PIECE_BYTES, phase.file_bytes)
     sizes = (getattr(phase, name, 0) for name in ("transfer_bytes", "size_high_bytes", "file_bytes", "sample_bytes"))
     stream = phase.block_bytes if isinstance(phase, StreamPhase) else 0
     return max(*sizes, stream) * getattr(phase, "queue_depth", 1)
@@ -135,10 +142,10 @@ class Context:
             return "needs more data per rank than fits here"
         return "a larger --budget is needed: with this budget, phases are too short for such requests"
 
-    def why_too_large(self, plan: Plan, *, stated: bool = False) -> str:
+    def why_too_large(self, plan: Plan, available_bytes: int | None = None) -> str:
         """Return as text why a plan needs too many ranks, bytes, files or too much memory, or "" if it fits.
 
-        ``stated``: the user wrote the plan. The engine checks the memory of such plans.
+        ``available_bytes``: the available memory, if the user wrote the plan. On other nodes, the engine checks it.
         """
         if self.most_ranks is not None and plan.ranks > self.most_ranks:
             return f"needs {counted(plan.ranks, 'rank')}, but at most {self.most_ranks} are allowed (--ranks)"
@@ -147,7 +154,10 @@ class Context:
             return f"needs {format_bytes(size)} and {counted(files, 'file')}, more than strakes may use here"
         on_node = max(self.nodes.values(), default=1) / max(1, sum(self.nodes.values()))
         buffers = int(on_node * max(ranks * _buffer_bytes(phase) for phase, ranks in plan.each()))
-        if not stated and buffers > max(_LEAST_BUFFERS_BYTES, int(_BUFFERS_SHARE * self.memory_bytes)):
+        most = max(_LEAST_BUFFERS_BYTES, int(_BUFFERS_SHARE * self.memory_bytes))
+        if available_bytes is not None:
+            most = int(_AVAILABLE_SHARE * available_bytes) if len(self.nodes) <= 1 else buffers
+        if buffers > most:
             return f"needs {format_bytes(buffers)} of memory for buffers on {self.whose}: use fewer --ranks there"
         return ""
 

@@ -187,11 +187,12 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
     """Return the measurements that fit the file system and the budget, and all other measurements with reasons."""
     cells: list[Cell] = []
     skipped: list[SkippedCell] = []
+    available_bytes = memory_available_bytes() if request.kind == "run" else None
     for study in request.studies:
         for cell in study.cells(context):
             if isinstance(cell, SkippedCell):
                 skipped.append(cell)
-            elif reason := context.why_too_large(cell.plan, stated=request.kind == "run"):
+            elif reason := context.why_too_large(cell.plan, available_bytes):
                 skipped.append(SkippedCell(cell.study, cell.settings, reason))
             elif cell.priority > context.least_priority:
                 skipped.append(SkippedCell(cell.study, cell.settings, why_left_out(context)))

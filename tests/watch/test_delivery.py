@@ -132,7 +132,9 @@ def test_a_used_port_and_silent_connections_do_not_block_a_scrape(
         port = serve(Metrics(), "127.0.0.1", other.getsockname()[1], said.append)
     assert said == [f"another process uses port {port}: metrics are served when it is free"]
     wait_for(lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read(), Path("/dev/null"))
+    began_s = time.monotonic()
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
+    assert time.monotonic() - began_s < 1
     accept = {"Accept": "application/openmetrics-text;version=a"}
     with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/metrics", headers=accept)) as answer:
         assert answer.status == 200

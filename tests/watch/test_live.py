@@ -344,7 +344,9 @@ class Limited(Scripted):
 
 
 @pytest.mark.parametrize("kind", [Scripted, Limited])
-def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path, kind: type[Scripted]) -> None:
+def test_a_source_that_does_not_answer_is_soon_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Scripted]
+) -> None:
     clock, told = Clock(), list[WatchEvent]()
     source = kind({second: CounterReading("script", second) for second in (*range(1100), *range(1230, 2000))})
     source.every_s = 200.0
@@ -353,6 +355,9 @@ def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path, kind: 
     lost, again = told
     assert lost.told_s == 1200 and again.told_s == 1230
     assert again.began_s == lost.began_s == 1200 and again.ended_s == 1230
+    monkeypatch.setattr("strakes.watch.live.is_ending", lambda: clock.now_s > 2000)
+    steps(live, clock, 2500)
+    assert told == [lost, again]  # A tool that strakes kills at its end says nothing about the source.
 
 
 def test_the_place_of_an_unmounted_file_system_is_not_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,6 +206,11 @@ def end_running() -> None:
         _signal(child)
 
 
+def is_ending() -> bool:
+    """Return whether :func:`end_running` has killed commands, whose failures then say nothing."""
+    return _short.is_set()
+
+
 def end_grace() -> None:
     """Restore the time limits that :func:`end_running` shortened."""
     _short.clear()

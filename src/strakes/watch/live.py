@@ -13,7 +13,7 @@ from pathlib import Path
 from strakes.base.units import counted, format_duration
 from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
 from strakes.runs.messages import LoggedOperation
-from strakes.targets.command import end_grace
+from strakes.targets.command import end_grace, is_ending
 from strakes.targets.marker import WATCH_RUN
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
@@ -180,6 +180,8 @@ class LiveWatch:
                 events += self._watch.outages.add(reading)
         if not 0 <= now_s - self._minute[0] < _MINUTE_S:
             events += self._end_minute(now_s)
+        if is_ending():  # strakes has killed the tools that were running.
+            events = [event for event in events if event.kind != "gap" or event.ended_s is not None]
         self._report(events, now_s)
 
     def close(self) -> None:

@@ -26,7 +26,6 @@ _AGAIN_S = 5.0
 _MOST_CONNECTIONS = 16  # Maximum number of simultaneous connections. Each has a thread, so memory grows in proportion.
 _MOST_REQUEST_BYTES = 8192  # Maximum size of a request. Prometheus sends about 300 bytes.
 
-
 # Key of Metrics.now -> name, labels and help text of a metric family. Prometheus reserves the labels "quantile" and
 # "job".
 _FAMILIES = {
@@ -134,6 +133,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     """HTTP server that, at its limit of connections, closes the oldest one. start_http_server has no limit."""
 
     daemon_threads = True
+    request_queue_size = socket.SOMAXCONN  # With the default of 5, clients wait for a second during a flood.
 
     def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
         self._open: dict[int, socket.socket] = {}

@@ -215,9 +215,8 @@ class DirectoryProbe:
             return []
         except (StrakesError, *MACHINE_LIMITS) as error:
             why = error.why or error.what if isinstance(error, StrakesError) else getattr(error, "strerror", error)
-            clean = f"strakes clean {shlex.quote(str(self.directory))}"
-            text = f"{self._workspace.path} could not be removed ({why}): run {clean}"
-            return [self._event(now_s, text, now_s)]
+            text = f"{self._workspace.path} could not be removed ({why}): run "
+            return [self._event(now_s, f"{text}strakes clean {shlex.quote(str(self.directory))}", now_s)]
 
     def _add(self, operations: Sequence[LoggedOperation]) -> None:
         for operation in operations:

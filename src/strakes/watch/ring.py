@@ -27,7 +27,6 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
 T = TypeVar("T")
-
 DAY_S = 86400.0
 _KEPT_DAYS = 400
 _EVENTS, _LOCK = "events.jsonl", "lock"

@@ -18,6 +18,7 @@ from strakes.lab.packages import Package
         (["up", "ceph", "--slow-osd", "fast"], "expected ID=IOPS"),
         (["up", "ceph", "--slow-mds", "1=101"], "in the range 5<=x<=100, not '101'"),
         (["up", "ceph", "--slow-osd", "0=1"], "in the range x>=10, not '1'"),
+        (["up", "ceph", "--slow-osd", f"{'9' * 5000}=10"], "9999"),
         (["up", "ceph", "--osds", "0"], "--osds"),
         (["up", "xfs", "--size", "1MiB"], "--size must be at least 320 MiB"),
         (["up", "xfs", "--name", "../x"], "not a valid name"),

@@ -164,6 +164,6 @@ def _by_id(metavar: str, limits: WholeNumber) -> Parsed[tuple[int, int]]:
         number, _, limit = text.partition("=")
         if not (number.isdecimal() and limit.isdecimal()):
             raise BadInputError(f"expected {metavar}, such as 0=100, not {text!r}")
-        return int(number), limits.convert(limit, None, None)
+        return WholeNumber(0).convert(number, None, None), limits.convert(limit, None, None)
 
     return Parsed(metavar, read)

@@ -10,7 +10,6 @@ import select
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections import deque
@@ -62,7 +61,7 @@ class EngineProcess:
         # End of the names in /dev/shm (engine/mpi/shared_names.cpp) and of the directory of Open MPI, which uses those
         # of others, and follows links in them. Other users must not know it before.
         self._shared = f"_{secrets.token_hex(16)}"
-        self._session = Path(tempfile.gettempdir(), f"strakes{self._shared}")
+        self._session = Path(os.environ.get("TMPDIR") or "/tmp", f"strakes{self._shared}")
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         secret = {"STRAKES_SHARED_NAMES": self._shared, "OMPI_MCA_orte_top_session_dir": str(self._session)}
         self._process = subprocess.Popen(

@@ -94,10 +94,12 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
         change.set_values(world.target(), {"option": "fast"}, store=root)
     assert cut_off.value.__notes__[0].startswith("settings are still changed: option may be fast (before: default)")
     assert [one.outcome for one in restore(root, ask=world.ask)] == ["unchanged"]
-    world.write("option", "--out-file=/etc/passwd")  # The tool that restores the value would take it for an option.
-    with pytest.raises(MeasurementError, match="is not understood"):
-        change.set_values(world.target(), {"option": "fast"}, store=root)
-    assert world.values["option"] == "--out-file=/etc/passwd" and open_journals(root) == ((), ())
+    # The tool that restores the value would take it for an option, or cannot get it at all.
+    for value in ("--out-file=/etc/passwd", "1\n2", "x" * 201):
+        world.write("option", value)
+        with pytest.raises(MeasurementError, match="is not understood"):
+            change.set_values(world.target(), {"option": "fast"}, store=root)
+        assert world.values["option"] == value and open_journals(root) == ((), ())
 
 
 def test_a_setting_is_changed_and_restored_only_in_its_own_cluster(world: World, root: Path) -> None:

@@ -102,6 +102,15 @@ def test_knobs_of_servers_need_the_servers_option(machine: Machine) -> None:
     (within,) = read(target(machine, Servers("at {host}")), ["ost_io.threads_max"])
     assert dict(within.values) == {"192.168.77.1: ost.OSS.ost_io.threads_max": "80"}
 
+    def endless(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        lines = (f"osd-x.labfs-OST{number:04x}.read_cache_enable=1\n" for number in range(10_001))
+        asked = argv[0] == "at" and argv[-1].endswith("read_cache_enable")
+        return Completed(tuple(argv), 0, "".join(lines), "") if asked else machine(argv, timeout_s)
+
+    lustre = LustreTarget(Path("/mnt/labfs"), MOUNT, servers=Servers("at {host}"), runner=endless)
+    with pytest.raises(EnvironmentLacksError, match="more than 10000 parameters"):
+        read(lustre, ["ost.read_cache_enable"])
+
 
 @pytest.mark.parametrize("hangs", [True, False])
 def test_servers_that_cannot_be_read_end_the_list_with_host_command_and_reason(machine: Machine, hangs: bool) -> None:

@@ -120,6 +120,8 @@ def restore_command(
     done = restore(default_root(), target=None if directory is None else os.path.realpath(directory), keep=keep)
     for restored in done:
         say(restored)
+    if not all(restored.done for restored in done):
+        say("For the settings that are not put back, repeat: strakes knobs restore")
     damaged = _print_rest(directory, is_empty=not done)
     return 0 if all(restored.good for restored in done) and not damaged else 1
 

@@ -7,25 +7,32 @@ import re
 import shlex
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.control.knob import PLACEHOLDERS, Knob
 from strakes.control.knob_place import KnobPlace, inode_above
+from strakes.targets.answers import not_understood
 from strakes.targets.block_device import block_device_of
-from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Runner, Servers
+from strakes.targets.command import (
+    DEFAULT_TIMEOUT_S,
+    MOST_OUTPUT_BYTES,
+    OUTPUT_BYTES,
+    CommandTimeout,
+    Completed,
+    Runner,
+    Servers,
+)
 from strakes.targets.description import Server
 from strakes.targets.lustre_lfs import ClientName, getname
-from strakes.targets.lustre_tool import read_params
+from strakes.targets.lustre_tool import queries, read_params
 from strakes.targets.target import Target
 
 ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
-# Limits for queries to servers: number at a time, and seconds in total. ``strakes knobs`` must end within 30 s.
-_AT_ONCE = 64
-_SERVERS_S = 12.0
+_SERVERS_S = 12.0  # Limit in seconds for all queries to servers. ``strakes knobs`` must end within 30 s.
+_MOST_PLACES = 10_000  # Maximum number of places of a setting: the largest known number of targets.
 
 
 class ServerUnreadError(EnvironmentLacksError):
@@ -82,7 +89,7 @@ class Bindings:
             return (KnobPlace(knob.name, path, file=path, answer=knob.answer, field=knob.field, inode=inode),)
         if knob.where in ROLES:
             hosts = self._hosts(knob)
-            with ThreadPoolExecutor(min(_AT_ONCE, len(hosts))) as pool:
+            with queries(len(hosts)) as pool:
                 found = list(pool.map(lambda host: self._on_server(knob, host), hosts))
             errors = [each for each in found if isinstance(each, ServerUnreadError)]
             for error in errors:
@@ -120,6 +127,8 @@ class Bindings:
         params = read_params(run(read))
         if host and params.cut_off and not params.values:
             raise self._unread(knob, host, params.why or "lctl failed")
+        if len(params.values) > (most := _MOST_PLACES * OUTPUT_BYTES.get() // MOST_OUTPUT_BYTES):
+            raise not_understood("lctl get_param", read[-1], f"it has more than {most} parameters")
         if not params.values:
             raise self._absent(knob, params.why or f"lctl does not know {read[-1]}")
         return tuple(

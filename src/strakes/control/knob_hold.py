@@ -97,6 +97,14 @@ def other_store(place: KnobPlace, store: Path) -> str:
     return "" if name in ("?", os.path.abspath(store)) else name
 
 
+def original(place: KnobPlace, store: Path, otherwise: str | None) -> str | None:
+    """Return the old value in the record of a setting that ``store`` has changed, or ``otherwise`` without a record."""
+    with suppress(OSError, ValueError, BadInputError), open_own(_file(place), "a record", "") as file:
+        record = from_record(KnobRecord, _parsed(file))
+        return record.before if record.store == os.path.abspath(store) else otherwise
+    return otherwise
+
+
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
     """Return the records of settings that runs of ``store`` changed, and the errors of all damaged records.
 

@@ -256,13 +256,13 @@ class KnobJournal:
             self._file.close()
 
     def _refuse_conflict(self, place: KnobPlace) -> None:
-        states, errors = open_journals(self.root)
+        states, errors = open_journals(self.root, without=self.path)
         for error in errors:
             if isinstance(error, DamagedJournalError):
                 raise error
         for state in states:
             # A setting changed by ``strakes knobs set`` may be changed again, unless a process is restoring it.
-            if state.path == self.path or (state.held and not is_locked(state.path)):
+            if state.held and not is_locked(state.path):
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
                 alive = state.life() == "alive"
@@ -273,10 +273,14 @@ class KnobJournal:
                 raise BadInputError(what, where=place.name, why=why, remedy=remedy)
 
 
-def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
-    """Return the readable journals, oldest first, and an error for each unreadable one."""
+def open_journals(
+    root: Path, *, without: Path | None = None
+) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
+    """Return the readable journals, oldest first, and an error for each unreadable one. Skip the journal ``without``."""
     states, errors = [], []
     for path in _files(root):
+        if path == without:
+            continue
         try:
             states.append(read_journal(path))
         except FileNotFoundError:

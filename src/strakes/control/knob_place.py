@@ -20,6 +20,9 @@ from strakes.targets.lustre_tool import read_params, set_param
 
 # Id of the cluster that a runner reaches by a command.
 _clusters: dict[tuple[Runner, tuple[str, ...]], str] = {}
+# A value that strakes can put back: one line of the size of those that it sets. Commands mistake "-x" for an option.
+_VALUE = re.compile(r"(?!-(?![\d.]+$))[^\x00-\x1f\x7f]{0,200}")
+_ID = re.compile(r"[\w-]{1,64}")
 _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
@@ -130,6 +133,12 @@ class KnobPlace:
 
     def read(self, run: Runner) -> str | None:
         """Return the value, or None if it is not set. Raises PlaceGoneError if the place is gone, else StrakesError."""
+        value = self._value(run)
+        if value and not _VALUE.fullmatch(value):
+            raise not_understood(self.knob, value)
+        return value
+
+    def _value(self, run: Runner) -> str | None:
         if self.file:
             try:
                 self._require_same_disk()
@@ -144,14 +153,10 @@ class KnobPlace:
         if done.status != 0:
             raise self._refusal(done, "cannot be read")
         if self.answer == "ceph config dump":
-            value = _of_ceph(done.stdout, *self.unset_words[-2:])
-        elif self.answer == "gluster volume info":
-            value = _of_gluster(done, self.unset_words[-1])
-        else:
-            value = plain(done.stdout, self.field)
-        if value and re.match(r"-(?![\d.]+$)", value):
-            raise not_understood(self.knob, value)  # Commands would mistake a value that begins with "-" for an option.
-        return value
+            return _of_ceph(done.stdout, *self.unset_words[-2:])
+        if self.answer == "gluster volume info":
+            return _of_gluster(done, self.unset_words[-1])
+        return plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:
         """Write a value, which the system may adjust. Raises StrakesError if the system refuses it."""
@@ -194,7 +199,7 @@ class KnobPlace:
                 raise self._refusal(done, "cannot be read")
             volume = gluster(done.argv[3:]).read(done) if self.answer == "gluster volume info" else None
             reached = done.stdout.strip() if volume is None else volume.findtext(".//volume/id")
-            if not reached:
+            if not reached or not _ID.fullmatch(reached):
                 raise not_understood(self.cluster_words[0], done.stdout)
             _clusters[key] = reached
         return _clusters[key]

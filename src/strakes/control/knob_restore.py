@@ -16,7 +16,7 @@ from pathlib import Path
 from strakes.base.errors import StrakesError
 from strakes.base.interrupts import last_words
 from strakes.base.processes import commands_of, lock_holder
-from strakes.control.knob_hold import KnobRecord, give_back, hand_over, other_store, records
+from strakes.control.knob_hold import KnobRecord, give_back, hand_over, original, other_store, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.model.record import to_record
@@ -176,7 +176,6 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
     # The old value in the record takes precedence, because the journal may be an outdated copy.
     older = {entry.place.key for each in states if each.id < state.id for entry in each.open_entries}
-    original = {record.place.key: record.before for record in records(root)[0] if record.place.key not in older}
     first = {entry.place.key: entry.number for entry in reversed(state.open_entries)}
     done: list[Restored] = []
     silent: dict[str, str] = {}
@@ -187,7 +186,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
         key = own.place.key
         tried.add(own.number)
         if first.get(key) == own.number and not own.place.moved:
-            entry = replace(own, before=original.get(key, own.before))
+            entry = own if key in older else replace(own, before=original(own.place, root, own.before))
         if keep:
             done.append(_keep(journal, entry, ask))
             continue
@@ -199,7 +198,8 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
                     why = "somebody else has changed it since"
                     restored = replace(restored, outcome="changed by others", before=before, why=why)
                 done += [] if own.place.moved and restored.outcome == "unchanged" else [restored]
-                state = journal.state() or state
+                if any(each.place.moved for each in state.entries):
+                    state = journal.state() or state
                 continue
         except CommandTimeout as error:
             silent[own.place.host], why = f"{error.where} does not answer", f"{error.what}: {error.where}"
@@ -290,8 +290,7 @@ def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: O
     others = [(state, each) for state, each in others if (state.path, each.number) != (journal.path, number)]
     if others and outcome == "kept" and others[0][0].path > journal.path:
         hand_over(place, others[0][1].before, journal.root, others[0][0])
-    original = next((record.before for record in records(journal.root)[0] if record.place.key == place.key), before)
-    if not others and (outcome != "unchanged" or before == original or place.moved):
+    if not others and (outcome != "unchanged" or before == original(place, journal.root, before) or place.moved):
         give_back(place, journal.root)
     journal.note("settled", number=number, outcome=outcome)
 

@@ -231,9 +231,14 @@ def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | S
         except StrakesError as error:
             return error
 
-    most_bytes = max(MOST_OUTPUT_BYTES // max(len(ways), 1), _LEAST_BYTES)
-    with ThreadPoolExecutor(_AT_ONCE, initializer=OUTPUT_BYTES.set, initargs=(most_bytes,)) as pool:
+    with queries(len(ways)) as pool:
         return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
+
+
+def queries(count: int) -> ThreadPoolExecutor:
+    """Return the threads for queries of ``count`` servers at once, which share the maximum size of an output."""
+    most_bytes = max(MOST_OUTPUT_BYTES // max(count, 1), _LEAST_BYTES)
+    return ThreadPoolExecutor(_AT_ONCE, initializer=OUTPUT_BYTES.set, initargs=(most_bytes,))
 
 
 # Name of a client's device. Devices between servers (NAME-osc-MDT0000) do not match.

@@ -276,7 +276,7 @@ class KnobJournal:
 def open_journals(
     root: Path, *, without: Path | None = None
 ) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
-    """Return the readable journals, oldest first, and an error for each unreadable one. Skip the journal ``without``."""
+    """Return the readable journals but ``without``, oldest first, and an error for each unreadable one."""
     states, errors = [], []
     for path in _files(root):
         if path == without:

@@ -206,7 +206,8 @@ def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkey
     monkeypatch.setenv("XDG_CACHE_HOME", "/tmp")
     monkeypatch.setenv("CIB_file", "/tmp/cib.xml")
     secure_environment()
-    assert "CIB_file" not in os.environ
+    assert "CIB_file" not in os.environ and os.environ["HWLOC_COMPONENTS"] == "-gl"
+    assert os.environ["OMPI_MCA_orte_top_session_dir"].startswith(f"{tmp_path}/strakes_")
     assert (os.environ["HOME"], os.environ["CEPH_CONF"]) == (str(tmp_path), "/site/ceph.conf")
     assert os.environ["XDG_CONFIG_HOME"] == str(tmp_path) and "XDG_CACHE_HOME" not in os.environ
 

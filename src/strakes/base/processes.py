@@ -39,6 +39,7 @@ _SYS_ADMIN = 1 << 21  # Mask of CAP_SYS_ADMIN (capabilities(7)).
 _LOOK_EVERY_S = 0.05
 _MOST_WORDS_BYTES = 8 << 20  # The kernel allows 6 MiB of arguments (execve(2)).
 _CEPH_CONF = "/etc/ceph/ceph.conf"
+MPI_SESSION = "OMPI_MCA_orte_top_session_dir"
 
 
 def secure_environment() -> None:
@@ -76,6 +77,17 @@ def secure_environment() -> None:
         own = os.path.expanduser("~/.ceph/ceph.conf")
         only_own = not os.path.exists(_CEPH_CONF) and os.path.isabs(own) and os.path.exists(own)
         os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
+    os.environ |= mpi_environment(f"_{os.urandom(16).hex()}")
+
+
+def mpi_environment(secret: str) -> dict[str, str]:
+    """Return variables that keep MPI from what others prepared. Others must not know ``secret`` before it is used.
+
+    Open MPI uses a directory of another user, and follows links in it. hwloc waits without end for the sockets of X
+    displays, which any user can make.
+    """
+    components = os.environ.get("HWLOC_COMPONENTS", "-gl")
+    return {MPI_SESSION: os.path.join(tempfile.gettempdir(), f"strakes{secret}"), "HWLOC_COMPONENTS": components}
 
 
 def secure_environment_unseen() -> None:

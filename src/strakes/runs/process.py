@@ -21,7 +21,7 @@ from typing import IO, Any
 from strakes.base.files import remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.foreign_text import without_secrets
-from strakes.base.processes import descendants_of, ending, process_start, wait_for_end
+from strakes.base.processes import MPI_SESSION, descendants_of, ending, mpi_environment, process_start, wait_for_end
 
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
@@ -39,8 +39,6 @@ _MOST_WORDS_BYTES = 64 << 10
 _SEND_S = 10.0
 _JOIN_S = 2.0
 _TICK_S = 0.1
-# hwloc, a library of MPI, would wait for an answer from the sockets of X displays, which any user can make.
-_DEFAULTS = {"HWLOC_COMPONENTS": "-gl"}
 
 _WAKE: Mapping[str, Any] = {}
 
@@ -58,19 +56,18 @@ class EngineProcess:
         current_directory: str | None = None,
     ) -> None:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
-        # End of the names in /dev/shm (engine/mpi/shared_names.cpp) and of the directory of Open MPI, which uses those
-        # of others, and follows links in them. Other users must not know it before.
+        # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
         self._shared = f"_{secrets.token_hex(16)}"
-        self._session = Path(os.environ.get("TMPDIR") or "/tmp", f"strakes{self._shared}")
+        secret = {"STRAKES_SHARED_NAMES": self._shared, **mpi_environment(self._shared)}
+        self._session = secret[MPI_SESSION]
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
-        secret = {"STRAKES_SHARED_NAMES": self._shared, "OMPI_MCA_orte_top_session_dir": str(self._session)}
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
-            env={**_DEFAULTS, **os.environ, **secret, **(environment or {})},
+            env={**os.environ, **secret, **(environment or {})},
             cwd=current_directory,
         )
         # A SimpleQueue, because signal handlers call wake().

@@ -83,11 +83,13 @@ def secure_environment() -> None:
 def mpi_environment(secret: str) -> dict[str, str]:
     """Return variables that keep MPI from what others prepared. Others must not know ``secret`` before it is used.
 
-    Open MPI uses a directory of another user, and follows links in it. hwloc waits without end for the sockets of X
-    displays, which any user can make.
+    Open MPI uses a directory of another user, and follows links in it. A ``TMPDIR`` where only this user writes may not
+    exist on other nodes. hwloc waits without end for the sockets of X displays, which any user can make.
     """
-    components = os.environ.get("HWLOC_COMPONENTS", "-gl")
-    return {MPI_SESSION: os.path.join(tempfile.gettempdir(), f"strakes{secret}"), "HWLOC_COMPONENTS": components}
+    variables = {"HWLOC_COMPONENTS": os.environ.get("HWLOC_COMPONENTS", "-gl")}
+    if os.stat(place := tempfile.gettempdir()).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        variables[MPI_SESSION] = os.path.join(place, f"strakes{secret}")
+    return variables
 
 
 def secure_environment_unseen() -> None:

@@ -59,7 +59,7 @@ class EngineProcess:
         # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
         self._shared = f"_{secrets.token_hex(16)}"
         secret = {"STRAKES_SHARED_NAMES": self._shared, **mpi_environment(self._shared)}
-        self._session = secret[MPI_SESSION]
+        self._session = secret.get(MPI_SESSION, "")
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(
             command,

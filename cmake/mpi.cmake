@@ -15,6 +15,7 @@ function(strakes_mpi_engine name)
   add_executable(${name} engine/main.cpp ${mpi_sources})
   target_compile_definitions(${name} PRIVATE STRAKES_VERSION="${strakes_version}")
   target_link_libraries(${name} PRIVATE strakes_core)
+  target_link_options(${name} PRIVATE "LINKER:--dynamic-list=${CMAKE_CURRENT_SOURCE_DIR}/engine/mpi/shared_names.list")
   install(TARGETS ${name} RUNTIME DESTINATION strakes/bin)
 endfunction()
 

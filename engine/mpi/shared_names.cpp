@@ -1,8 +1,11 @@
-// Replaces shm_open() and shm_unlink() of the C library for MPI libraries. MPICH derives names from the process id and
-// the start time of mpiexec, which other users know, and opens a file of that name whoever owns it. So the secret of
-// this start of the engine (STRAKES_SHARED_NAMES) becomes a part of each name, and files of other users are refused.
+// Replaces shm_open(), shm_unlink() and shmget() of the C library for MPI libraries. MPICH derives names from the
+// process id and the start time of mpiexec, which other users know, and opens a file of that name whoever owns it. So
+// the secret of this start of the engine (STRAKES_SHARED_NAMES) becomes a part of each name, and files of other users
+// are refused.
 #include <fcntl.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,3 +33,8 @@ extern "C" int shm_open(const char* name, int flags, mode_t mode) {
 }
 
 extern "C" int shm_unlink(const char* name) { return ::unlink(path_of(name).c_str()); }
+
+// UCX lets the group of the user write memory of System V, which needs no name: numbers are in /proc/sysvipc/shm.
+extern "C" int shmget(key_t key, size_t size, int flags) {
+    return static_cast<int>(::syscall(SYS_shmget, key, size, flags & ~(S_IRWXG | S_IRWXO)));
+}

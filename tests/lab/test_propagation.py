@@ -16,6 +16,7 @@ import pytest
 import strakes.lab
 from conftest import wait_for
 from mounts import tmpfs_mounted
+from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.device import detach_below, loops_below
 from strakes.lab.mounts import mounts_below, unmount
 
@@ -143,6 +144,9 @@ def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of
             assert unmount(mount, detach=False) == ""
             assert detach_below(tmp_path) == ((loop.removeprefix("/dev/"),) if used else ())
         wait_for(lambda: loops_below(tmp_path) == ())
+        monkeypatch.setattr("strakes.lab.device._BLOCK_DEVICES", tmp_path / "sys")
+        with pytest.raises(EnvironmentLacksError, match="/sys is not mounted"):
+            detach_below(tmp_path)
     finally:
         subprocess.run(["umount", str(where)], capture_output=True)
         subprocess.run(["losetup", "--detach", loop], capture_output=True)

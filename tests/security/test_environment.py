@@ -49,6 +49,13 @@ def test_a_full_standard_output_is_reported(command: str, unbuffered: str, tmp_p
     assert shell(f"{command} >/dev/full 2>/dev/full", tmp_path, PYTHONUNBUFFERED=unbuffered).returncode == 3
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("words", ["doctor", "lab status", "watch report"])
+def test_a_missing_proc_is_named(words: str, tmp_path: Path) -> None:
+    done = shell(f'unshare -m sh -c \'mount -t tmpfs none /proc; exec "$@"\' sh "$@" {words}', tmp_path)
+    assert done.returncode == 3 and "/proc is not mounted" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_files_act_like_dev_null(closed: str, tmp_path: Path) -> None:
     done = shell(f'"$@" runs {closed}', tmp_path)

@@ -278,6 +278,10 @@ def _require_limits() -> None:  # With too little memory, OpenBLAS would hang.
             why = f"it is limited to {format_bytes(limit)}" if unit > 1 else f"the limit is {limit}"
             remedy = f"Raise the limit: ulimit -{letter} {least // unit}, or more for many ranks."
             raise EnvironmentLacksError(what, why=why, remedy=remedy)
+    if not os.path.exists("/proc/self/mountinfo"):
+        from strakes.targets.mountinfo import no_proc
+
+        raise no_proc()
 
 
 def _recover(name: str, arguments: list[str]) -> None:

@@ -24,6 +24,7 @@ from strakes.lab.site import LabSite
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
+_BLOCK_DEVICES = Path("/sys/block")
 _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # From linux/loop.h.
 
 
@@ -127,9 +128,17 @@ def _attach(site: LabSite, file: Path) -> Path:
     raise EnvironmentLacksError(what, where=str(file), why=complaint(done), remedy=remedy)
 
 
+def require_sys() -> None:
+    """Raise EnvironmentLacksError if /sys is not mounted, because the loop devices of a lab are then not found."""
+    if not _BLOCK_DEVICES.is_dir():
+        why, remedy = "without it, the devices of a lab cannot be found", "Mount /sys: mount -t sysfs sysfs /sys"
+        raise EnvironmentLacksError("/sys is not mounted", where=str(_BLOCK_DEVICES), why=why, remedy=remedy)
+
+
 def _backing_files() -> dict[str, str]:
     files = {}
-    for loop in Path("/sys/block").glob("loop*"):
+    require_sys()
+    for loop in _BLOCK_DEVICES.glob("loop*"):
         with suppress(OSError):
             files[loop.name] = (loop / "loop/backing_file").read_text().strip().removesuffix(" (deleted)")
     return files

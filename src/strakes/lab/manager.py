@@ -14,7 +14,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.files import closing
 from strakes.base.processes import lock_holder, python_module
 from strakes.lab.cgroup import release_groups, remove_groups
-from strakes.lab.device import detach_below, release_limits
+from strakes.lab.device import detach_below, release_limits, require_sys
 from strakes.lab.kind import CLIENT, Lab, load
 from strakes.lab.mounts import mounted_at, mounts_below, networks_below, space_of, unmount
 from strakes.lab.options import LabOptions, require_bounds
@@ -78,6 +78,7 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
     if lab_class.needs_root and os.geteuid() != 0:
         why = "the lab mounts file systems and sets up networks"
         raise EnvironmentLacksError(f"a lab of the kind {kind} needs root", why=why, remedy="Run the command as root.")
+    require_sys()
     lab_class.check(options, place)
     require_packages(kind, lab_class.packages_for(options), install=install, say=say)
     for _ in range(_START_TIMES):

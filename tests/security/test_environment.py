@@ -234,8 +234,10 @@ def test_an_impossible_time_zone_is_utc(zone: str) -> None:
 
 
 @pytest.mark.parametrize("locale", ["xx", "../../etc", "x" * 9000])
-def test_an_unknown_locale_is_english(locale: str, tmp_path: Path) -> None:
-    done = shell('"$@" runs', tmp_path, LC_ALL=locale)
+def test_an_unknown_locale_is_english_and_an_impossible_size_of_the_terminal_is_ignored(
+    locale: str, tmp_path: Path
+) -> None:
+    done = shell('"$@" runs && "$@" knobs list', tmp_path, LC_ALL=locale, COLUMNS="9" * 5000, LINES="9" * 5000)
     assert done.returncode == 0 and done.stdout.startswith("No runs yet"), done.stderr
 
 

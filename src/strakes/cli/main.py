@@ -182,7 +182,8 @@ def _open_standard_files() -> None:  # If descriptor 0, 1 or 2 is closed, the ne
         os.set_inheritable(null, True)
         setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     # Remove these variables. Even with its option -I, Python reads modules from the directories that they name.
-    for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
+    odd = [name for name in ("COLUMNS", "LINES") if len(os.environ.get(name, "")) > 4]  # Rich makes lines so long.
+    for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__", *odd):
         os.environ.pop(variable, None)
 
 

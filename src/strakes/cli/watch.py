@@ -200,7 +200,16 @@ def _target(directory: Path, servers: Servers | None) -> Target:
         return detect_unanswering(directory, servers)
 
 
+_REPLAY_S = 3600.0  # Maximum processor time of a replay in seconds. 2 million disks take 13 s (measured).
+
+
+def _too_large(why: str) -> BadInputError:
+    remedy = "Replay parts of the recording, or report on a shorter time: --since."
+    return BadInputError("the recorded data is too large", where="strakes watch", why=why, remedy=remedy)
+
+
 @command.part("report")
+@limited(_REPLAY_S, _too_large)
 def report_command(
     *,
     levels: Levels,
@@ -223,14 +232,6 @@ def report_command(
     if html.path is not None:
         say(f"page: {html.path}")
     return 0
-
-
-_REPLAY_S = 3600.0  # Maximum processor time of a replay in seconds. 2 million disks take 13 s (measured).
-
-
-def _too_large(why: str) -> BadInputError:
-    remedy = "Replay parts of the recording."
-    return BadInputError("the recorded data is too large", where="strakes watch replay", why=why, remedy=remedy)
 
 
 @command.part("replay")

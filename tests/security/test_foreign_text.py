@@ -165,6 +165,9 @@ COMMANDS = [
     "ior -S3-libs3.secret-key hidden --private-key hidden --cred hidden --creds 'hid den' '--secret-key' 'hid den'",
     "ior --key hidden --hmac-key hidden --jwt=hidden --bearer=hidden --secret-key = hidden --encryption-key hidden a",
     "mount -o ro,username=me%hidden //srv/share /m && smbclient -U 'D\\me%hidden' //srv/share",
+    "mysql -uroot -phidden d; pcs host auth -p hidden; ipmitool -Phidden -k hidden; mount -o 'user=u,password=hid den,ro'",
+    "curl 'https://me:hid den@host' 'Authorization: Digest a, response=hidden' -u 'me:hid den'; mount 'me:hid den@srv:/a'",
+    """tool 'Cookie: a=hidden; b=hidden' Bearer hidden-hidden-hidden shared-secret 'hid den' password = 'hid den'""",
     "env A_JWT=hidden A_PAT=hidden A_AUTH='hid den' --cred=hidden curl -u me:hidden -H 'Authorization: Bearer hidden'",
 ]
 
@@ -214,8 +217,20 @@ def test_secrets_are_looked_for_in_texts_of_any_length(piece: str) -> None:
     assert without_secrets("-env " + piece * 200_000) and source_without_secrets(piece * 200_000)
 
 
+def test_texts_of_tools_and_files_have_no_secret() -> None:
+    text = 'name="passwd" value="hidden" {"privateKey": "hid den", "pass": "hid den"} {\\"passphrase\\": \\"hidden\\"}'
+    assert not re.search("hid|den", without_secrets(text)) and without_secrets(text).count("...") == 4
+
+
 def test_a_command_without_secrets_is_shown_as_it_is() -> None:
-    for command in ("ssh -p 2222 {host} sudo", "mkdir -p /scratch/a", "jsrun -n {ranks} -r4 {engine}", "a -u me b"):
+    for command in (
+        *("ssh -p 2222 {host} sudo", "mkdir -p /scratch/a", "jsrun -n {ranks} -r4 {engine}", "a -u me b"),
+        *(
+            "cibadmin -p -quiet",
+            "see https://host:80 or ask me@host",
+            '<nvpair name="password_script" value="/etc/pw"/>',
+        ),
+    ):
         assert without_secrets(command) == command
     assert Servers("ssh -p 2222 {host}").argv("a", ["true"]) == ("ssh", "-p", "2222", "a", "true")
 

@@ -12,7 +12,12 @@ from functools import cache
 
 # First characters of cells that a spreadsheet evaluates as formulas. The last four are full-width characters.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_ADDRESS = re.compile(r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
+# A password may contain blanks, but what follows a port number and a blank is none.
+_ADDRESS = re.compile(
+    r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@|[^\s/?#@:]{0,200}:(?!\d{1,5}\s)[^\s/?#@][^\n/?#@]{0,200}@)?"
+    r"([^\s/?#@'\"]*)(\S*)",
+    re.IGNORECASE,
+)
 # USER:PASSWORD@ without a URL scheme. The maximum lengths in the pattern bound the matching time.
 _LOGIN = re.compile(
     r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=#`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
@@ -21,6 +26,8 @@ _LOGIN = re.compile(
 )
 # Words in names of secret parameters. A name that ends in "file", "path" or similar is not secret.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
+_SECRET_KEY = r"""(?:[\w.-]{0,200}(?:password|passwd|passphrase|token|secret|credential|(?:api|private|access|account)[_-]?key)
+    [\w.-]{0,200}(?<!script)(?<!file)(?<!path)(?<!dir)|pass|pwd)""".replace("\n    ", "")
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
 # A shell word: quoted and plain pieces. A quotation mark before a space or punctuation is not part of the word, because
@@ -30,9 +37,14 @@ _WORD = r"""(?:\$?'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s\\])
 _SECRET_VARIABLE = r"[\w.-]{0,200}(?:$SECRET|(?:[_-](?:pat|auth|otp)|pw)(?==))[\w.-]{0,200}=".replace(
     "$SECRET", _SECRET_WORDS
 )
-_SECRET_ARGUMENT = re.compile(
-    rf"({_SECRET_VARIABLE}|-p(?!\d{{1,5}}$|rint0$|[=/.\s-])(?-i:(?=.*[^a-z]))).+", re.IGNORECASE | re.DOTALL
+_SECRET_HEADER = (
+    r"(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-(?:amz-security-token|[\w-]{0,99}auth[\w-]{0,99})):\s?"
 )
+_SECRET_ARGUMENT = re.compile(
+    rf"({_SECRET_VARIABLE}|{_SECRET_HEADER}|[^\s:/@='\"]{{1,200}}:(?=\S[^/]*\s[^/]*[^\s/]@)|-p(?!\d{{1,5}}$|rint0$|[=/.\s-])(?-i:(?=.*[^a-z]))).+",
+    re.IGNORECASE | re.DOTALL,
+)
+_LISTED = re.compile(rf"(,{_SECRET_VARIABLE})[^,]+", re.IGNORECASE)  # In an argument such as user=a,password=b c,ro.
 # Blanks, or one piece of a word: in single quotes, in double quotes, escaped, or plain.
 _PIECE = re.compile(r"""([ \t\r\n]+)|'([^']*)'|"((?:[^"\\]|\\.)*+)"|\\(.)|([^ \t\r\n'"\\]+)""", re.DOTALL)
 # A quoted shell word, which may hold a command for another shell. In a shortened text, the last quote may be missing.
@@ -44,24 +56,41 @@ _QUOTED = re.compile(
 _SECRET = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?
     (?P<name>$VARIABLE
-    |\bsig=|[\w.-]{0,200}(?:password|passwd|token|secret|api[_-]?key)[\w.-]{0,200}:\s?)
+    |\bsig=|$KEY:\s?)
     (?!VALUE\b|\s?\.{3}(?(quote)(?P=quote)|(?!\w)))
     (?(quote)(?:\\"|(?!(?P=quote)).)*(?:'"'"'[^']*)*|$WORD)
     |(?P<option>(?<!\S)(?:["']?[-$D]{1,2}(?:[\w.$D-]{0,200}[._$D-]|s3(?:session)?)?
     (?:(?:api|access|s3|secret|private)key|pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
     |bearer|otp|2fa|(?:key|pwd)(?=["']?\s+(?:=\s+)?+(?!-|["']?[/~.]|\d{1,5}(?!\S))))["']?\s+(?:=\s+)?+
     |(?<!mkdir[ ])-p(?:\s+|=|(?-i:(?=["'][^"']{0,40}[^\Wa-z]|[a-z]{0,40}[^\Wa-z]))(?!rint0))(?!-|\d{1,5}(?!\S))
-    |(?:-u\s*|--user[= ])[^\s:]+:
+    |(?:-[uU]\s*|--(?:proxy-)?user[= ])(?=['"]?[^\s:+%]+:(?![/\s]))
     |-g?env\s+\w{0,200}(?:$SECRET)\w{0,200}\s+)|\bsshpass\s+-p\s*|\bset(?:env|\s-\w{1,9})\s+\w{0,200}(?:$SECRET)\w{0,200}\s+
-    |(?<![\w-])(?:-U\s*|(?:--)?user(?:name)?[=\s]\s*)['"]?[^\s%,:'"]{1,200}%(?=[^\s,])
-    |["'][\w.-]{0,200}(?:password|passwd|token|secret|api[_-]?key)[\w.-]{0,200}["']\s?:\s?
-    |\b(?:Authorization|x-amz-security-token):\s*)(?:(?:Bearer|Basic)\s+)?(?!\.{3}(?!\w))$WORD
+    |(?<![\w-])(?:-U\s*|(?:--)?user(?:name)?[=\s]\s*)(?=['"]?[^\s%,:'"]{1,200}%[^\s,])
+    |\\?["']$KEY\\?["']\s?:\s?|\b[\w.-]{0,99}(?:password|passwd|passphrase|secret)(?:_(?:access_)?key|\d)?\s{1,3}=\s{1,3}
+    |\bkey\s=\s(?=[\w+/]{30})|\bshared-secret\s+(?=["']|\S{1,200};)|\bname=["']$KEY["']\s+value=
+    |$HEADER\s*|\bbearer\s+(?=[\w.~+/-]{16})|\b(?=eyJ[\w-]{8,400}\.))
+    (?:(?:Bearer|Basic|Token|Digest|Negotiate|ApiKey)\s+)?(?!\.{3}(?!\w))$WORD
     """.replace("$D", "\u2010-\u2015")
     .replace("$WORD", _WORD)
     .replace("$VARIABLE", _SECRET_VARIABLE)
+    .replace("$KEY", _SECRET_KEY)
+    .replace("$HEADER", _SECRET_HEADER)
     .replace("$SECRET", _SECRET_WORDS),
     re.IGNORECASE | re.VERBOSE,
 )
+# Programs, and their options of one letter that are followed by a secret.
+_LETTERS = {
+    r"(?:mysql|mariadb)[\w.-]*|fence_\w+|pcs|sshpass": "p",
+    r"ipmitool|ipmi-\w+": "Pk",
+    **{r"ldap\w+": "w", "redis-cli": "a", r"snmp\w+": "cAX"},
+}
+_PROGRAMS = [
+    (
+        re.compile(rf"(?<![\w.-])((?:{programs})(?:\s+(?![;&|]){_WORD}){{1,50}})", re.VERBOSE),
+        re.compile(rf"((?<!\S)-[{letters}]\s*)(?!\d{{1,5}}(?!\S)|\.{{3}}){_WORD}", re.VERBOSE),
+    )
+    for programs, letters in _LETTERS.items()
+]
 # NAME=VALUE and "NAME": VALUE in the source of a mount, such as rclone's :sftp,pass=VALUE: and jdbc's ;password=VALUE.
 _SOURCE_VALUE = re.compile(
     r"""((?:^|[,;&{?\s"'])([a-z0-9][\w.-]{0,80})(?:["']\s*:|["']?\s*=)\s*)((?:"[^"]*"|'[^']*'|[^\s,;&"'])+)""",
@@ -152,7 +181,11 @@ def without_secrets(text: str) -> str:
             if len(secret) > 7
             else re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "...", text)
         )
-    return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", _without_logins(_QUOTED.sub(_nested, text)))
+    text = _without_logins(_QUOTED.sub(_nested, text))
+    for program, option in _PROGRAMS:
+        parts = enumerate(program.split(text))
+        text = "".join(option.sub(r"\1...", part) if number % 2 else part for number, part in parts)
+    return _SECRET.sub(r"\g<quote>\g<name>\g<option>...", text)
 
 
 def remember_secrets(words: Sequence[str], *values: str) -> None:
@@ -161,6 +194,9 @@ def remember_secrets(words: Sequence[str], *values: str) -> None:
     for text in (shlex.join(words), *words):
         if argument := _SECRET_ARGUMENT.fullmatch(text):
             found_values.append(text.removeprefix(argument[1]))
+        for program, option in _PROGRAMS:
+            for given in option.finditer(" ".join(program.findall(text))):
+                found_values += shell_words(given[0].removeprefix(given[1]))
         for found in _SECRET.finditer(text):
             name = "".join(found[group] or "" for group in ("quote", "name", "option"))
             value = re.sub(r"^(?:Bearer|Basic)\s+", "", found[0].removeprefix(name))
@@ -239,7 +275,7 @@ def command_line() -> tuple[str, ...]:
 def _argument(word: str) -> str:
     """Return an argument without secrets. Secrets may contain spaces, so each extends to the argument's end."""
     secret = _SECRET_ARGUMENT.fullmatch(word)
-    return f"{secret[1]}..." if secret else without_secrets(word)
+    return f"{secret[1]}..." if secret else without_secrets(_LISTED.sub(r"\1...", word))
 
 
 def for_csv(value: object) -> object:

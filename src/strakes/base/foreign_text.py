@@ -26,7 +26,8 @@ _LOGIN = re.compile(
 )
 # Words in names of secret parameters. A name that ends in "file", "path" or similar is not secret.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
-_SECRET_KEY = r"""(?:[\w.-]{0,200}(?:password|passwd|passphrase|token|secret|credential|(?:api|private|access|account)[_-]?key)
+_SECRET_KEY = r"""(?:[\w.-]{0,200}(?:password|passwd|passphrase|token|secret|credential
+    |(?:api|private|access|account)[_-]?key)
     [\w.-]{0,200}(?<!script)(?<!file)(?<!path)(?<!dir)|pass|pwd)""".replace("\n    ", "")
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
@@ -41,7 +42,8 @@ _SECRET_HEADER = (
     r"(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-(?:amz-security-token|[\w-]{0,99}auth[\w-]{0,99})):\s?"
 )
 _SECRET_ARGUMENT = re.compile(
-    rf"({_SECRET_VARIABLE}|{_SECRET_HEADER}|[^\s:/@='\"]{{1,200}}:(?=\S[^/]*\s[^/]*[^\s/]@)|-p(?!\d{{1,5}}$|rint0$|[=/.\s-])(?-i:(?=.*[^a-z]))).+",
+    rf"({_SECRET_VARIABLE}|{_SECRET_HEADER}"
+    rf"|[^\s:/@='\"]{{1,200}}:(?=\S[^/]*\s[^/]*[^\s/]@)|-p(?!\d{{1,5}}$|rint0$|[=/.\s-])(?-i:(?=.*[^a-z]))).+",
     re.IGNORECASE | re.DOTALL,
 )
 _LISTED = re.compile(rf"(,{_SECRET_VARIABLE})[^,]+", re.IGNORECASE)  # In an argument such as user=a,password=b c,ro.
@@ -82,7 +84,9 @@ _SECRET = re.compile(
 _LETTERS = {
     r"(?:mysql|mariadb)[\w.-]*|fence_\w+|pcs|sshpass": "p",
     r"ipmitool|ipmi-\w+": "Pk",
-    **{r"ldap\w+": "w", "redis-cli": "a", r"snmp\w+": "cAX"},
+    r"ldap\w+": "w",
+    "redis-cli": "a",
+    r"snmp\w+": "cAX",
 }
 _PROGRAMS = [
     (

@@ -68,7 +68,8 @@ _SECRET = re.compile(
     |(?:-[uU]\s*|--(?:proxy-)?user[= ])(?=['"]?[^\s:+%]+:(?![/\s]))
     |-g?env\s+\w{0,200}(?:$SECRET)\w{0,200}\s+)|\bsshpass\s+-p\s*|\bset(?:env|\s-\w{1,9})\s+\w{0,200}(?:$SECRET)\w{0,200}\s+
     |(?<![\w-])(?:-U\s*|(?:--)?user(?:name)?[=\s]\s*)(?=['"]?[^\s%,:'"]{1,200}%[^\s,])
-    |\\?["']$KEY\\?["']\s?:\s?|\b[\w.-]{0,99}(?:password|passwd|passphrase|secret)(?:_(?:access_)?key|\d)?\s{1,3}=\s{1,3}
+    |\\?["']$KEY\\?["']\s?:\s?
+    |\b[\w.-]{0,99}(?:password|passwd|passphrase|secret)(?:_(?:access_)?key|\d)?\s{1,3}=\s{1,3}
     |\bkey\s=\s(?=[\w+/]{30})|\bshared-secret\s+(?=["']|\S{1,200};)|\bname=["']$KEY["']\s+value=
     |$HEADER\s*|\bbearer\s+(?=[\w.~+/-]{16})|\b(?=eyJ[\w-]{8,400}\.))
     (?:(?:Bearer|Basic|Token|Digest|Negotiate|ApiKey)\s+)?(?!\.{3}(?!\w))$WORD

@@ -159,6 +159,7 @@ def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: 
     assert "512 KiB" in strakes("knobs", "list", place, "queue.read_ahead_kb").stdout
     journal = strakes("knobs", "journal", place).stdout
     assert f"{before} -> 512" in journal and "until strakes knobs restore" in journal
+    assert f"still changed for {place}" in strakes("knobs", "restore", "/").stdout
     restored = strakes("knobs", "restore", place)
     assert restored.returncode == 0 and f"put back to {before}" in restored.stdout
     assert value(queue / "read_ahead_kb") == before

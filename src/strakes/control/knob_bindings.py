@@ -15,15 +15,7 @@ from strakes.control.knob import PLACEHOLDERS, Knob
 from strakes.control.knob_place import KnobPlace, inode_above
 from strakes.targets.answers import not_understood
 from strakes.targets.block_device import block_device_of
-from strakes.targets.command import (
-    DEFAULT_TIMEOUT_S,
-    MOST_OUTPUT_BYTES,
-    OUTPUT_BYTES,
-    CommandTimeout,
-    Completed,
-    Runner,
-    Servers,
-)
+from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Runner, Servers, share
 from strakes.targets.description import Server
 from strakes.targets.lustre_lfs import ClientName, getname
 from strakes.targets.lustre_tool import queries, read_params
@@ -127,7 +119,7 @@ class Bindings:
         params = read_params(run(read))
         if host and params.cut_off and not params.values:
             raise self._unread(knob, host, params.why or "lctl failed")
-        if len(params.values) > (most := _MOST_PLACES * OUTPUT_BYTES.get() // MOST_OUTPUT_BYTES):
+        if len(params.values) > (most := share(_MOST_PLACES)):
             raise not_understood("lctl get_param", read[-1], f"it has more than {most} parameters")
         if not params.values:
             raise self._absent(knob, params.why or f"lctl does not know {read[-1]}")

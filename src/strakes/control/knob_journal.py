@@ -273,14 +273,10 @@ class KnobJournal:
                 raise BadInputError(what, where=place.name, why=why, remedy=remedy)
 
 
-def open_journals(
-    root: Path, *, without: Path | None = None
-) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
+def open_journals(root: Path, without: Path = Path()) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
     """Return the readable journals but ``without``, oldest first, and an error for each unreadable one."""
     states, errors = [], []
-    for path in _files(root):
-        if path == without:
-            continue
+    for path in (each for each in _files(root) if each != without):
         try:
             states.append(read_journal(path))
         except FileNotFoundError:

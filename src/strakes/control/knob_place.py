@@ -133,8 +133,7 @@ class KnobPlace:
 
     def read(self, run: Runner) -> str | None:
         """Return the value, or None if it is not set. Raises PlaceGoneError if the place is gone, else StrakesError."""
-        value = self._value(run)
-        if value and not _VALUE.fullmatch(value):
+        if (value := self._value(run)) and not _VALUE.fullmatch(value):
             raise not_understood(self.knob, value)
         return value
 

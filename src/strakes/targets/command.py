@@ -199,6 +199,11 @@ def _read(child: subprocess.Popen[bytes], outputs: Mapping[int, bytearray], unti
         wait_s = _FIRST_WAIT_S if ready else min(2 * wait_s, _LAST_WAIT_S)
 
 
+def share(most: int) -> int:
+    """Return the part of a limit that remains for each of many queries at once, like the part of their output."""
+    return most * OUTPUT_BYTES.get() // MOST_OUTPUT_BYTES
+
+
 def end_running() -> None:
     """Kill all running commands. Until :func:`end_grace`, limit later commands to 2 seconds."""
     _short.set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -173,14 +172,14 @@ def run_command(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     say(f"watching {', '.join(map(str, directories))}; kept in {store}")
-    sys.stdout.flush()
     UNLIMITED[0] = 1
     try:
         run_live(live, stopping.is_set)
     finally:
         if waiting := alerts.settle(1.0 if alerts.why else 10.0):
             lines.say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.why}")
-    lines.say("stopped; strakes watch report shows what was measured")
+    lost = f"the last readings could not be stored: {ring.why}" if ring.failing else ""
+    lines.say(f"stopped; {lost or 'strakes watch report shows what was measured'}")
     lines.settle()
     return 0
 

@@ -146,7 +146,7 @@ _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
 
 def main() -> int:
     """Run the ``strakes`` command and return its exit status."""
-    if instruction := os.environ.get(_COMPLETION):
+    if (instruction := os.environ.get(_COMPLETION)) and ("_source" in instruction or "COMP_WORDS" in os.environ):
         from click.shell_completion import shell_complete
 
         return shell_complete(cli, {}, "strakes", _COMPLETION, instruction)

@@ -24,7 +24,7 @@ from strakes.targets.target import Target
 ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 _SERVERS_S = 12.0  # Limit in seconds for all queries to servers. ``strakes knobs`` must end within 30 s.
-_MOST_PLACES = 10_000  # Maximum number of places of a setting: the largest known number of targets.
+_MOST_PLACES = 10_000  # Maximum number of places of a setting. Journals of twice the number would have 30 MB.
 
 
 class ServerUnreadError(EnvironmentLacksError):

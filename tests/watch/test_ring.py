@@ -183,8 +183,7 @@ def test_damaged_lines_are_left_out_and_reported(tmp_path: Path, damage: bytes) 
     again = Ring(tmp_path)
     assert len(list(again.rows())) == 2 and again.events() == events and set(again.damaged.values()) == {4}
     assert again.kept_until_s() is not None
-    page = render_watch_page(again, START_S - 60, START_S + 600, ())
-    assert "8 damaged lines of the store are left out" in page
+    assert "8 damaged lines of the store are left out" in render_watch_page(again, START_S - 60, START_S + 600, ())
     again.thin(START_S + 5 * DAY_S)
     assert sum(histogram.total() for one in again.rows() for histogram in one.figures.values()) == 2 * 3 * 60
 

@@ -149,8 +149,7 @@ class _Watch:
                 if number in self._forwarded:
                     self._interrupted_s = self._interrupted_s or time.monotonic()
             elif self._interrupted_s:
-                hangs = self._still_s() > _HANGS_AFTER_S
-                if hangs and time.monotonic() - self._interrupted_s > _GIVE_UP_AFTER_S:
+                if self._still_s() > _HANGS_AFTER_S and time.monotonic() - self._interrupted_s > _GIVE_UP_AFTER_S:
                     return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
             elif self._is_watched():
                 self._still.clear()
@@ -246,6 +245,7 @@ class _Watch:
             os.kill(os.getpid(), signal.SIGSTOP)
         elif self._status is None and number in (*self._forwarded, signal.SIGCONT):
             os.kill(self._child, number)
+            os.kill(self._child, signal.SIGCONT)  # A stopped process acts on no other signal.
         return number
 
 

@@ -140,8 +140,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     for interruption in outcome.interruptions:
         say(interruption)
     if outcome.lacking:
-        before = click.style("not restored:", fg="red", bold=True)
-        click.echo(f"{before} {for_terminal(outcome.lacking)}")
+        click.echo(f"{click.style('not restored:', fg='red', bold=True)} {for_terminal(outcome.lacking)}")
 
 
 def print_trials(trials: Sequence[FaultTrial]) -> None:

@@ -165,7 +165,7 @@ def _print_rest(directory: Path | None, *, is_empty: bool) -> bool:
     damaged = say_errors((*open_journals(default_root())[1], *records(default_root())[1])) > 0
     if is_empty and not damaged:
         say(f"No settings{f' of {directory}' if directory else ''} to put back in the store {default_root()}.")
-        left = [each.target for each in open_journals(default_root())[0]]
-        if left := left + [each.target for each in lost(default_root())]:
-            say(f"Settings are still changed for {', '.join(sorted(set(left)))}: strakes knobs restore")
+        left = {each.target for each in open_journals(default_root())[0]}
+        if left := left | {each.target for each in lost(default_root())}:
+            say(f"Settings are still changed for {', '.join(sorted(left))}: strakes knobs restore")
     return damaged

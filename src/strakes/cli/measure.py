@@ -33,8 +33,7 @@ def request_from(
     options: Sampling, kind: str, name: str, directory: Path, studies: tuple[Study, ...], amounts: Amounts | None = None
 ) -> Request:
     """Return a request to run ``studies`` in full, with every value of each setting."""
-    more = options.for_request() | vars(amounts or Amounts())
-    return Request(kind, name, directory, studies, full=True, **more)
+    return Request(kind, name, directory, studies, full=True, **(options.for_request() | vars(amounts or Amounts())))
 
 
 def measure(request: Request, options: Measuring) -> int:

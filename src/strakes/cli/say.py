@@ -106,8 +106,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: b
     for column in table.columns if whole else table.columns[:1]:
         column.no_wrap = True
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
-    unlimited = console.options.update(width=100_000)
-    if not whole or console.measure(table, options=unlimited).maximum <= console.width:
+    if not whole or console.measure(table, options=console.options.update(width=100_000)).maximum <= console.width:
         console.print(table)
         return
     for first, *middle, last in shown:

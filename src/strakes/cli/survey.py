@@ -20,5 +20,4 @@ def command(directory: Directory, sampling: Sampling, amounts: Amounts, like: Li
 
     plans = like_run(like, amounts.data_per_rank, amounts.files, amounts.phase_s)
     request = request_from(sampling, "survey", "survey", directory, survey_studies(), amounts)
-    request = replace(request, like=plans, full=False)
-    return measure(request, sampling)
+    return measure(replace(request, like=plans, full=False), sampling)

@@ -131,8 +131,7 @@ def _directory() -> Path:
 
 
 def _file(place: KnobPlace) -> Path:
-    digest = hashlib.sha256(repr(place.key).encode("utf-8", "surrogatepass")).hexdigest()
-    return _directory() / digest[:32]
+    return _directory() / hashlib.sha256(repr(place.key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @contextmanager

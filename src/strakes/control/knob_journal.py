@@ -63,8 +63,7 @@ class Owner:
     def life(self) -> Life:
         """Return the state of the process: "alive", "dead" or "elsewhere" (another host or container)."""
         if not self.this_boot:  # First compare boots, because a host name can change without a boot.
-            same = (self.host, self.machine) == (socket.gethostname(), _machine())
-            return "dead" if same else "elsewhere"
+            return "dead" if (self.host, self.machine) == (socket.gethostname(), _machine()) else "elsewhere"
         if self.namespace != pid_namespace():
             return "elsewhere"
         return "alive" if process_start(self.pid) == self.started else "dead"

@@ -73,8 +73,7 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
             done += restore_journal(root, state, keep=keep, ask=ask)
     records_left = [each for each in lost(root) if target in (None, each.target)]
     # Restoring a setting may change another setting, so restore all settings twice.
-    first = [_restore_lost(each, keep, ask) for each in records_left]
-    for record, before in zip(records_left, first, strict=True):
+    for record, before in zip(records_left, [_restore_lost(each, keep, ask) for each in records_left], strict=True):
         now = _restore_lost(record, keep, ask)
         if now.done:
             give_back(record.place, root)

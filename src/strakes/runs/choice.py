@@ -51,5 +51,4 @@ def processes(launch: Launch) -> int:
         if launch.ranks_per_node is not None:
             return launch.ranks_per_node * nodes
         return job.tasks if job.tasks is not None and not launch.hosts else max(2, job.cpus_per_node * nodes)
-    per_node = launch.ranks_per_node or max(2, len(os.sched_getaffinity(0)))
-    return per_node * max(1, len(launch.hosts))
+    return (launch.ranks_per_node or max(2, len(os.sched_getaffinity(0)))) * max(1, len(launch.hosts))

@@ -142,8 +142,7 @@ def placed(mpiexec: Path, launch: Launch) -> list[str]:
         # Open MPI only passes the named environment variables to other hosts.
         command += ["-x", _SILENCE] if _SILENCE in os.environ else []
         if hosts:
-            slots = ranks_per_node or -(-ranks // len(hosts))
-            command += ["--host", ",".join(f"{host}:{slots}" for host in hosts)]
+            command += ["--host", ",".join(f"{host}:{ranks_per_node or -(-ranks // len(hosts))}" for host in hosts)]
         if ranks_per_node is not None:
             command += ["--map-by", f"ppr:{ranks_per_node}:node"]
         return [*command, "-n", str(ranks)]

@@ -227,5 +227,4 @@ def _parse(line: bytes) -> Mapping[str, Any] | None:
         message = parse_json(line, _MOST_VALUES)
     except ValueError:
         return None
-    known = str(message.get("type")) in _TYPES and message.get("version") == _VERSION
-    return message if known else None
+    return message if str(message.get("type")) in _TYPES and message.get("version") == _VERSION else None

@@ -239,8 +239,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
                 names = tuple(map(str, shut_out))
                 lost = Interruption(target_name(mdsmap, rank), began, unix_s, evicted, len(names), evicted_names=names)
                 interruptions.append(lost)
-    lasting = [Interruption(target_name(mdsmap, rank), began, None) for rank, began in away.items()]
-    return (*interruptions, *lasting)
+    return (*interruptions, *(Interruption(target_name(mdsmap, rank), began, None) for rank, began in away.items()))
 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:

@@ -63,8 +63,7 @@ class GlusterTarget(RemoteTarget):
         return _SOURCE.fullmatch(mount.source) is not None
 
     def _parts(self, known: Description) -> Description:
-        status = self._ask("volume", "status", self._name, "detail")
-        return describe(self._volume, status)
+        return describe(self._volume, self._ask("volume", "status", self._name, "detail"))
 
     def observe(self) -> Observation:
         with suppress(StrakesError):

@@ -265,10 +265,8 @@ def refuse_workspace(real: Path) -> None:
     for place in (real, *real.parents):
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
-        with suppress(OSError):
-            with closing(os.open(place, OPEN_DIRECTORY)) as directory:
-                ours = isinstance(read_marker(directory, place.name), Marker)
-            if ours:
+        with suppress(OSError), closing(os.open(place, OPEN_DIRECTORY)) as directory:
+            if isinstance(read_marker(directory, place.name), Marker):
                 clean = f"strakes clean {shlex.quote(str(place.parent))}"
                 remedy = f"Give {place.parent} instead, or remove this directory with: {clean}"
                 raise BadInputError("this directory is a workspace of strakes", where=str(place), remedy=remedy)

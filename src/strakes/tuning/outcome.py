@@ -78,8 +78,7 @@ class TuningOutcome:
         """Upper confidence limit of the ratio of the best rate to the present rate."""
         upper = (1 + self.search.confidence) / 2
         gain = self.search.gain
-        fresh = gain.interval.high if gain and gain.interval else 1.0
-        return max(self.search.most_possible(upper), fresh)
+        return max(self.search.most_possible(upper), gain.interval.high if gain and gain.interval else 1.0)
 
     def visits_of(self, point: Point) -> list[Visit]:
         """Return the successful trials of a setting. Trials of the final comparison replace earlier trials."""

@@ -127,8 +127,7 @@ def _layouts(able: Abilities) -> list[Factor]:
     if len(able.pools) > 1 and now.pool in able.pools:
         factors.append(Factor(POOL, able.pools, now.pool, ordered=False))
     if able.striping.kinds:
-        kinds = (PLAIN_LAYOUT, *able.striping.kinds.values())
-        factors.append(Factor(LAYOUT, kinds, PLAIN_LAYOUT, ordered=False))
+        factors.append(Factor(LAYOUT, (PLAIN_LAYOUT, *able.striping.kinds.values()), PLAIN_LAYOUT, ordered=False))
     return factors
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from strakes.base.processes import python_module, secure_environment
+from strakes.base.processes import private_mpi_directory, python_module, secure_environment
 from strakes.cli.options import HOSTS, NumberRange
 
 ROOT = Path(__file__).parents[2]
@@ -190,8 +191,9 @@ def test_temporary_files_go_where_others_cannot_replace_them(
     os.chown(place, owner, owner)
     os.chown(place.parent, above, above)
     lines = (
-        "import os, tempfile; from strakes.base.processes import secure_environment as f; f()\n"
-        "print(tempfile.gettempdir(), os.environ['TMPDIR'], os.environ.get('OMPI_MCA_orte_top_session_dir'))"
+        "import os, tempfile; from strakes.base.processes import private_mpi_directory, secure_environment as f; f()\n"
+        "with private_mpi_directory() as variables: place = ''.join(variables.values())\n"
+        "print(tempfile.gettempdir(), os.environ['TMPDIR'], place, os.path.exists(place))"
     )
     for variable in ("TMPDIR", "TEMP", "TMP"):
         environment = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TEMP", "TMP")}
@@ -199,9 +201,23 @@ def test_temporary_files_go_where_others_cannot_replace_them(
         done = subprocess.run(
             words, cwd=place, env={**environment, variable: str(place)}, capture_output=True, text=True, timeout=60
         )
-        used, session = str(place) if kept else "/tmp", done.stdout.split()[-1]
-        assert done.stdout == f"{used} {used} {session}\n", done.stderr
-        assert session == "None" if kept and mode == 0o700 else session.startswith(f"{used}/strakes_")
+        used = str(place) if kept else "/tmp"
+        private = "" if kept and mode == 0o700 else rf"{used}/strakes_\w{{32}}"
+        assert re.fullmatch(f"{used} {used} {private} False\n", done.stdout), (done.stdout, done.stderr)
+
+
+def test_only_the_own_directory_of_open_mpi_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o1777)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for of_others in (False, True):
+        with private_mpi_directory() as variables:
+            (path := Path(*variables.values())).chmod(0o700)
+            if of_others:
+                path.rmdir()
+                path.mkdir()
+            (path / "below").mkdir()
+            (path / "below" / "file").touch()
+        assert (path / "below" / "file").exists() == of_others
 
 
 def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

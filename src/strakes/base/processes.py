@@ -8,6 +8,7 @@ import pwd
 import re
 import select
 import shlex
+import shutil
 import signal
 import site
 import stat
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,6 @@ _SYS_ADMIN = 1 << 21  # Mask of CAP_SYS_ADMIN (capabilities(7)).
 _LOOK_EVERY_S = 0.05
 _MOST_WORDS_BYTES = 8 << 20  # The kernel allows 6 MiB of arguments (execve(2)).
 _CEPH_CONF = "/etc/ceph/ceph.conf"
-MPI_SESSION = "OMPI_MCA_orte_top_session_dir"
 
 
 def secure_environment() -> None:
@@ -77,21 +77,34 @@ def secure_environment() -> None:
         own = os.path.expanduser("~/.ceph/ceph.conf")
         only_own = not os.path.exists(_CEPH_CONF) and os.path.isabs(own) and os.path.exists(own)
         os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
-    os.environ |= mpi_environment(f"_{os.urandom(16).hex()}")
+    # hwloc, a library of MPI, waits without end for the sockets of X displays, which any user can make.
+    os.environ.setdefault("HWLOC_COMPONENTS", "-gl")
 
 
-def mpi_environment(secret: str) -> dict[str, str]:
-    """Return variables that keep MPI from what others prepared. Others must not know ``secret`` before it is used.
+@contextmanager
+def private_mpi_directory() -> Iterator[dict[str, str]]:
+    """Make a directory for the files of Open MPI, and remove it at the end. Return variables for one start of MPI.
 
-    Open MPI uses a directory of another user, and follows links in it. A ``TMPDIR`` where only this user writes may not
-    exist on other nodes. hwloc waits without end for the sockets of X displays, which any user can make.
+    Open MPI would use a directory of another user, and follow links in it. A ``TMPDIR`` where only this user writes
+    needs no such directory, and may not exist on other nodes.
     """
-    variables = {"HWLOC_COMPONENTS": os.environ.get("HWLOC_COMPONENTS", "-gl")}
-    place = os.environ.get("TMPDIR") or "/tmp"
+    place, variables, descriptor = os.environ.get("TMPDIR") or "/tmp", {}, -1
+    path = os.path.join(place, f"strakes_{os.urandom(16).hex()}")
     with suppress(OSError):
         if os.stat(place).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            variables[MPI_SESSION] = os.path.join(place, f"strakes{secret}")
-    return variables
+            variables["OMPI_MCA_orte_top_session_dir"] = path
+            os.mkdir(path, 0o700)
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield variables
+    finally:
+        # Open MPI may have removed it, and another user may have made a directory of the same name since.
+        if descriptor >= 0 and os.fstat(descriptor).st_nlink > 0:
+            shutil.rmtree(".", ignore_errors=True, dir_fd=descriptor)
+            with suppress(OSError):
+                os.rmdir(path)
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def secure_environment_unseen() -> None:

@@ -7,21 +7,20 @@ import os
 import queue
 import secrets
 import select
-import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from strakes.base.files import remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.foreign_text import without_secrets
-from strakes.base.processes import MPI_SESSION, descendants_of, ending, mpi_environment, process_start, wait_for_end
+from strakes.base.processes import descendants_of, ending, private_mpi_directory, process_start, wait_for_end
 
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
@@ -58,8 +57,8 @@ class EngineProcess:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
         # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
         self._shared = f"_{secrets.token_hex(16)}"
-        secret = {"STRAKES_SHARED_NAMES": self._shared, **mpi_environment(self._shared)}
-        self._session = secret.get(MPI_SESSION, "")
+        self._left = ExitStack()
+        secret = {"STRAKES_SHARED_NAMES": self._shared, **self._left.enter_context(private_mpi_directory())}
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(
             command,
@@ -192,7 +191,7 @@ class EngineProcess:
         with suppress(OSError):
             for left in Path("/dev/shm").glob(f"*{self._shared}"):  # by ranks that were killed
                 remove_kept(left)
-        shutil.rmtree(self._session, ignore_errors=True)  # by an mpiexec that was killed
+        self._left.close()
 
     def _read_messages(self, stream: IO[bytes], log: Log) -> None:
         with stream:

@@ -77,8 +77,6 @@ def secure_environment() -> None:
         own = os.path.expanduser("~/.ceph/ceph.conf")
         only_own = not os.path.exists(_CEPH_CONF) and os.path.isabs(own) and os.path.exists(own)
         os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
-    # hwloc, a library of MPI, waits without end for the sockets of X displays, which any user can make.
-    os.environ.setdefault("HWLOC_COMPONENTS", "-gl")
 
 
 @contextmanager
@@ -86,9 +84,11 @@ def private_mpi_directory() -> Iterator[dict[str, str]]:
     """Make a directory for the files of Open MPI, and remove it at the end. Return variables for one start of MPI.
 
     Open MPI would use a directory of another user, and follow links in it. A ``TMPDIR`` where only this user writes
-    needs no such directory, and may not exist on other nodes.
+    needs no such directory, and may not exist on other nodes. hwloc would wait without end for the sockets of X
+    displays, which any user can make.
     """
-    place, variables, descriptor = os.environ.get("TMPDIR") or "/tmp", {}, -1
+    variables = {"HWLOC_COMPONENTS": os.environ.get("HWLOC_COMPONENTS", "-gl")}
+    place, descriptor = os.environ.get("TMPDIR") or "/tmp", -1
     path = os.path.join(place, f"strakes_{os.urandom(16).hex()}")
     with suppress(OSError):
         if os.stat(place).st_mode & (stat.S_IWGRP | stat.S_IWOTH):

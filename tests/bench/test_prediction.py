@@ -30,8 +30,7 @@ def system(exponent: float) -> Measured:
     ("rule", "exponent"), [("constant", 0.0), ("linear in ranks", 1.0), ("its own power law", 0.6)]
 )
 def test_each_rule_is_exact_on_systems_that_follow_it(rule: str, exponent: float) -> None:
-    result = forecast(tasks_of(system(exponent))[-1], fitted())
-    assert result.rules[rule] == pytest.approx(0, abs=1e-9)
+    assert forecast(tasks_of(system(exponent))[-1], fitted()).rules[rule] == pytest.approx(0, abs=1e-9)
 
 
 def test_the_fit_finds_the_scatter_of_systems_and_their_linear_growth() -> None:

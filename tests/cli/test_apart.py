@@ -177,8 +177,7 @@ def test_an_interrupted_command_ends_within_half_a_minute_even_if_a_thread_hangs
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 130 and process.stderr is not None
             # Reading to end of file would block, as the hanging process keeps the pipe open.
-            errors = os.read(process.stderr.fileno(), 1 << 16).decode()
-            assert f"process {child} (python" in errors
+            assert f"process {child} (python" in os.read(process.stderr.fileno(), 1 << 16).decode()
         finally:
             mount.mend()
     assert gone(child)

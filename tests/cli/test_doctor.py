@@ -18,8 +18,7 @@ def test_the_json_output_has_a_remedy_for_every_check_that_is_not_ok(capsys: pyt
     assert run(["doctor", "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["ok"] is True
-    names = {check["name"] for check in document["checks"]}
-    assert {"engine", "launcher mpi", "launcher slurm"} <= names
+    assert {"engine", "launcher mpi", "launcher slurm"} <= {check["name"] for check in document["checks"]}
     assert all(check["remedy"] for check in document["checks"] if check["state"] != "ok")
 
 

@@ -165,8 +165,7 @@ def test_a_cluster_is_restored_when_everything_runs_again_on_any_node() -> None:
     moved = View(before.nodes, {"mdt": "Promoted on b; Unpromoted on a", "mount": "Started on b"}, ())
     assert moved.unlike(before) == []
     resources = {"mdt": "Promoted on a; Stopped on nowhere", "mount": "Started on a, failed"}
-    cleaned = View({"a": "online", "b": "offline"}, resources, ())
-    assert cleaned.unlike(before) == ["b", "mdt", "mount"]
+    assert View({"a": "online", "b": "offline"}, resources, ()).unlike(before) == ["b", "mdt", "mount"]
 
 
 @pytest.mark.lab

@@ -95,8 +95,7 @@ def test_after_a_power_cut_the_next_command_undoes_the_fault(strakes: StrakesRun
         undone = strakes("failover", "undo")
         assert undone.returncode == 1 and "run strakes failover undo there" in undone.stdout and mark.exists()
     path.write_text(ours)
-    said = strakes("runs")
-    assert "ended without undoing its fault (pulled the plug)" in said.stderr
+    assert "ended without undoing its fault (pulled the plug)" in strakes("runs").stderr
     assert not mark.exists() and not path.exists()
 
 

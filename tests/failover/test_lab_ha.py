@@ -93,8 +93,7 @@ _ENDED_WELL = {
 
 def test_five_trials_of_each_fault_end_without_split_brain(labs: Labs) -> None:
     labs.up("ha")
-    status = labs.status("ha")
-    assert status["condition"] == "up"
+    assert labs.status("ha")["condition"] == "up"
     # The only findings are the short time-outs that the lab uses for speed.
     assert checked_live(labs, A) == {"cluster-time-doubtful"}
 
@@ -147,8 +146,7 @@ def test_virtual_machines_keep_every_acknowledged_record_on_a_replicated_device(
     facts = labs.status("ha")["facts"]
     seen = labs.run("exec", "ha", A, "cat", "/proc/drbd").stdout
     assert "cs:Connected" in seen and "ds:UpToDate/UpToDate C" in seen
-    memory = sum(one["memory_bytes"] for one in labs.status("ha")["processes"])
-    assert memory <= 1.5 * 2**30
+    assert sum(one["memory_bytes"] for one in labs.status("ha")["processes"]) <= 1.5 * 2**30
 
     killed, all_cut = tried(labs, "ha", "--repeat", "1", "--fault", "power-off", "--fault", "cut-all", timeout_s=1500)[
         "trials"

@@ -68,8 +68,7 @@ def test_a_standby_takes_over_and_status_names_the_killed_server(labs: Labs) -> 
         info = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
     active = next(one["name"] for one in info if one["state"] == "up:active")
     os.kill(labs.pids("ceph", f"mds.{active}")[0], signal.SIGKILL)
-    created = subprocess.run(["touch", mount / "after"], timeout=60)
-    assert created.returncode == 0 and (mount / "after").exists()
+    assert subprocess.run(["touch", mount / "after"], timeout=60).returncode == 0 and (mount / "after").exists()
     status = labs.status("ceph")
     assert status["condition"] == "degraded" and status["detail"] == f"ended: mds.{active}"
     again = labs.start("ceph --osds 1 --mds 1 --standby 1 --standby-replay --osd-size 2GiB")

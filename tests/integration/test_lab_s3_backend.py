@@ -171,8 +171,7 @@ def test_clean_removes_objects_and_unfinished_uploads_of_a_killed_engine(place: 
         wait_for(lambda: len(uploads_in_bucket()) >= 2)
         engine.kill()
     assert keys_in_bucket() == [f"{directory.name}/p/.strakes-marker"]
-    report = clean(place, force=True)
-    assert report.left == () and not directory.exists()
+    assert clean(place, force=True).left == () and not directory.exists()
 
 
 def test_files_and_objects_are_measured_in_one_run(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -87,8 +87,7 @@ def test_openmetrics_are_read_by_old_and_new_parsers_of_prometheus(
     (info,) = families["strakes_run_info"].samples
     assert info.labels["run"] == run.id
     assert info.labels["target"].endswith('tar"get')
-    older = {family.name for family in parse_prometheus(text)}
-    assert older == set(families)
+    assert {family.name for family in parse_prometheus(text)} == set(families)
 
 
 def test_the_next_run_continues_the_same_time_series(make_run: MakeRun) -> None:

@@ -134,8 +134,7 @@ def test_lines_of_several_programs_are_told_apart_by_their_tags_or_refused(tag: 
     rows = list(zip(*(one.splitlines() for one in programs), strict=True))
     path = tmp_path / "mixed"
     path.write_text("\n".join(tag.format(rank) + line for row in rows for rank, line in enumerate(row)) + "\n")
-    found = [value for name, (value,) in figures(read_file(path)) if name == "file-creation"]
-    assert found == [7900, 64.5, 7900]
+    assert [value for name, (value,) in figures(read_file(path)) if name == "file-creation"] == [7900, 64.5, 7900]
     # Lines of one program may have the tags of several ranks.
     path.write_text("\n".join(f"{tag.format(row // 12)}{line}" for row, line in enumerate(text.split("\n"))))
     assert figures(read_file(path)) == figures(read_file(SAMPLES / "mdtest-1.9.txt"))

@@ -44,8 +44,7 @@ def test_a_pair_is_not_complete_while_a_node_is_being_fenced(tmp_path: Path) -> 
 
 def test_a_node_that_is_joining_or_unclean_is_not_online(tmp_path: Path) -> None:
     for word in ("pending", "unclean"):
-        status = _WHOLE.replace(f'{word}="false"', f'{word}="true"', 1)
-        assert lacking_of(tmp_path, status) == "not online: mds-a"
+        assert lacking_of(tmp_path, _WHOLE.replace(f'{word}="false"', f'{word}="true"', 1)) == "not online: mds-a"
 
 
 def test_a_node_counts_as_being_fenced_while_its_peer_fences_it_or_must_do_so() -> None:

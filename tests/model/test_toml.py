@@ -71,5 +71,4 @@ def test_a_missing_file_that_is_an_example_is_named_with_its_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_command(words) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert f"strakes examples {name} -o {Path(name).name}" in told
+    assert f"strakes examples {name} -o {Path(name).name}" in " ".join(capsys.readouterr().err.split())

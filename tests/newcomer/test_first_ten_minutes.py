@@ -190,5 +190,4 @@ def test_the_next_commands_of_the_getting_started_page_fit_the_screen(newcomer: 
         allowed = (0, 1) if command == "strakes doctor" else (0,)
         assert wide.type(newcomer.typed(command), limit_s=60) in allowed, wide.text()
         # Paths and lists of options have no blank at which they could be wrapped.
-        broken = [line for line in wide.written() if len(line) > 80 and not re.search(r"\S{40}", line)]
-        assert broken == [], command
+        assert [line for line in wide.written() if len(line) > 80 and not re.search(r"\S{40}", line)] == [], command

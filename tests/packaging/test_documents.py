@@ -66,8 +66,7 @@ def test_every_command_of_the_guide_exists_on_the_command_line(page: Path) -> No
                 continue
             text = re.split(r"[>|]| --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", match[1]))[0].replace(")", "")
             # An argument of "sbatch --wrap" ends with a quotation mark that has no partner here.
-            words = shlex.split(text.replace('"', "") if text.count('"') % 2 else text)
-            assert _unknown(words) == [], command
+            assert _unknown(shlex.split(text.replace('"', "") if text.count('"') % 2 else text)) == [], command
 
 
 def test_an_unknown_live_comment_is_refused_with_its_line() -> None:

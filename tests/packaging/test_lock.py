@@ -33,8 +33,7 @@ def locked(kind: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("requirement", sorted(ALL))
 def test_every_dependency_has_an_upper_bound(requirement: str) -> None:
-    operators = {specifier.operator for specifier in Requirement(requirement).specifier}
-    assert operators & {"<", "<=", "=="}, requirement
+    assert {specifier.operator for specifier in Requirement(requirement).specifier} & {"<", "<=", "=="}, requirement
 
 
 @pytest.mark.parametrize(("kind", "wanted"), [("run", RUN), ("dev", DEV)], ids=["run", "dev"])

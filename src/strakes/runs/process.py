@@ -57,8 +57,9 @@ class EngineProcess:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
         # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
         self._shared = f"_{secrets.token_hex(16)}"
-        self._left = ExitStack()
-        secret = {"STRAKES_SHARED_NAMES": self._shared, **self._left.enter_context(private_mpi_directory())}
+        self._left, secret = ExitStack(), {"STRAKES_SHARED_NAMES": self._shared}
+        if "--expect-ranks" in command:
+            secret |= self._left.enter_context(private_mpi_directory())
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(
             command,

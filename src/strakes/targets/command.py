@@ -258,7 +258,7 @@ class Servers:
         """Return the local command that runs ``argv`` on the host. Raises BadInputError for an invalid host name."""
         if not HOST.fullmatch(host):
             why = "the name is empty, begins like an option, or has a character that is invalid in names and addresses"
-            raise BadInputError("not a valid host name", where=repr(host), why=why)
+            raise BadInputError("not a valid host name", where=repr(host), why=why, remedy="Leave out --servers.")
         return through([word.replace("{host}", host) for word in shlex.split(self.template)], argv)
 
     def runner(self, host: str, run: Runner) -> Runner:

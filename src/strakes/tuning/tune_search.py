@@ -214,8 +214,7 @@ class Search:
         if self.confirmation is None:
             pair = cost(Trial(best, "confirm")) + cost(Trial(default, "confirm"))
             runs = int((1 - spent) / pair) if pair > 0 else _MOST_CONFIRMING_RUNS
-            least = smallest_runs(self.confidence) + 1
-            planned = max(least, min(runs, _MOST_CONFIRMING_RUNS))
+            planned = max(smallest_runs(self.confidence) + 1, min(runs, _MOST_CONFIRMING_RUNS))
             self.confirmation = Confirmation(best, 0 if best == default else planned)
         if len(self.fresh(best).keys() & self.fresh(default).keys()) >= self.confirmation.runs:
             return []

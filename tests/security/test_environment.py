@@ -192,7 +192,9 @@ def test_temporary_files_go_where_others_cannot_replace_them(
     os.chown(place.parent, above, above)
     lines = (
         "import os, tempfile; from strakes.base.processes import private_mpi_directory, secure_environment as f; f()\n"
-        "with private_mpi_directory() as variables: place = variables.get('OMPI_MCA_orte_top_session_dir', '')\n"
+        "name = 'OMPI_MCA_orte_top_session_dir'; others = os.environ.get(name, '')\n"
+        "with private_mpi_directory() as variables: place = variables.get(name, '')\n"
+        "assert not place or place != others > ''\n"
         "print(tempfile.gettempdir(), os.environ['TMPDIR'], place, os.path.exists(place))"
     )
     for variable in ("TMPDIR", "TEMP", "TMP"):

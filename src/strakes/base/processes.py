@@ -77,24 +77,35 @@ def secure_environment() -> None:
         own = os.path.expanduser("~/.ceph/ceph.conf")
         only_own = not os.path.exists(_CEPH_CONF) and os.path.isabs(own) and os.path.exists(own)
         os.environ["CEPH_CONF"] = own if only_own else _CEPH_CONF
+    os.environ |= _mpi_variables()
 
 
-@contextmanager
-def private_mpi_directory() -> Iterator[dict[str, str]]:
-    """Make a directory for the files of Open MPI, and remove it at the end. Return variables for one start of MPI.
+_MPI_DIRECTORY = "OMPI_MCA_orte_top_session_dir"
+
+
+def _mpi_variables() -> dict[str, str]:
+    """Return variables that keep MPI from what other users prepared.
 
     Open MPI would use a directory of another user, and follow links in it. A ``TMPDIR`` where only this user writes
     needs no such directory, and may not exist on other nodes. hwloc would wait without end for the sockets of X
     displays, which any user can make.
     """
     variables = {"HWLOC_COMPONENTS": os.environ.get("HWLOC_COMPONENTS", "-gl")}
-    place, descriptor = os.environ.get("TMPDIR") or "/tmp", -1
-    path = os.path.join(place, f"strakes_{os.urandom(16).hex()}")
+    place = os.environ.get("TMPDIR") or "/tmp"
     with suppress(OSError):
         if os.stat(place).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            variables["OMPI_MCA_orte_top_session_dir"] = path
-            os.mkdir(path, 0o700)
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            variables[_MPI_DIRECTORY] = os.path.join(place, f"strakes_{os.urandom(16).hex()}")
+    return variables
+
+
+@contextmanager
+def private_mpi_directory() -> Iterator[dict[str, str]]:
+    """Make a directory for one start of Open MPI, and remove it at the end. Return the variables for this start."""
+    variables, descriptor = _mpi_variables(), -1
+    path = variables.get(_MPI_DIRECTORY, "")
+    with suppress(OSError):
+        os.mkdir(path, 0o700)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield variables
     finally:

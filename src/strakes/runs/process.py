@@ -58,7 +58,7 @@ class EngineProcess:
         # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
         self._shared = f"_{secrets.token_hex(16)}"
         self._left, secret = ExitStack(), {"STRAKES_SHARED_NAMES": self._shared}
-        if "--expect-ranks" in command:
+        if [Path(word).name for word in command] != ["strakes-engine"]:  # All others are linked with MPI.
             secret |= self._left.enter_context(private_mpi_directory())
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(

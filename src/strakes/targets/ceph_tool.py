@@ -86,7 +86,7 @@ def _of_kernel(mount: Mount) -> Access:
     file_system = next((options[key.replace("-", "_")] for key in _FILE_SYSTEM if key.replace("-", "_") in options), "")
     if at and not file_system:
         file_system = rest.partition(".")[2]
-    return Access(("--id", name) if name else (), file_system)
+    return Access(("--id", name) if name and not name.startswith("-") else (), file_system)
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:

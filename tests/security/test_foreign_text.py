@@ -165,7 +165,7 @@ COMMANDS = [
     "ior -S3-libs3.secret-key hidden --private-key hidden --cred hidden --creds 'hid den' '--secret-key' 'hid den'",
     "ior --key hidden --hmac-key hidden --jwt=hidden --bearer=hidden --secret-key = hidden --encryption-key hidden a",
     "mount -o ro,username=me%hidden //srv/share /m && smbclient -U 'D\\me%hidden' //srv/share",
-    "mysql -uroot -phidden d; pcs host auth -p hidden; ipmitool -Phidden -k hidden; mount -o 'user=u,password=hid den,ro'",
+    "mysql -uroot -phidden d; pcs host auth -p hidden; ipmitool -Phidden -k hidden --bmcpass hidden; mount -o 'user=u,password=hid den,ro'",
     "curl 'https://me:hid den@host' 'Authorization: Digest a, response=hidden' -u 'me:hid den'; mount 'me:hid den@srv:/a'",
     """tool 'Cookie: a=hidden; b=hidden' Bearer hidden-hidden-hidden shared-secret 'hid den' password = 'hid den'""",
     "env A_JWT=hidden A_PAT=hidden A_AUTH='hid den' --cred=hidden curl -u me:hidden -H 'Authorization: Bearer hidden'",

@@ -61,7 +61,7 @@ _SECRET = re.compile(
     |\bsig=|$KEY:\s?)
     (?!VALUE\b|\s?\.{3}(?(quote)(?P=quote)|(?!\w)))
     (?(quote)(?:\\"|(?!(?P=quote)).)*(?:'"'"'[^']*)*|$WORD)
-    |(?P<option>(?<!\S)(?:["']?[-$D]{1,2}(?:[\w.$D-]{0,200}[._$D-]|s3(?:session)?)?
+    |(?P<option>(?<!\S)(?:["']?[-$D]{1,2}(?:[\w.$D-]{0,200}[._$D-]|bmc|s3(?:session)?)?
     (?:(?:api|access|s3|secret|private)key|pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
     |bearer|otp|2fa|(?:key|pwd)(?=["']?\s+(?:=\s+)?+(?!-|["']?[/~.]|\d{1,5}(?!\S))))["']?\s+(?:=\s+)?+
     |(?<!mkdir[ ])-p(?:\s+|=|(?-i:(?=["'][^"']{0,40}[^\Wa-z]|[a-z]{0,40}[^\Wa-z]))(?!rint0))(?!-|\d{1,5}(?!\S))
@@ -84,10 +84,10 @@ _SECRET = re.compile(
 # Programs, and their options of one letter that are followed by a secret.
 _LETTERS = {
     r"(?:mysql|mariadb)[\w.-]*|fence_\w+|pcs|sshpass": "p",
-    r"ipmitool|ipmi-\w+": "Pk",
+    r"ipmitool|ipmi-\w+": "Pky",
     r"ldap\w+": "w",
     "redis-cli": "a",
-    r"snmp\w+": "cAX",
+    r"snmp\w+|fence_\w+_snmp": "cAX",
 }
 _PROGRAMS = [
     (

@@ -201,7 +201,12 @@ def test_temporary_files_go_where_others_cannot_replace_them(
         environment = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TEMP", "TMP")}
         words = [sys.executable, "-I", "-c", lines]
         done = subprocess.run(
-            words, cwd=place, env={**environment, variable: str(place)}, capture_output=True, text=True, timeout=60
+            words,
+            cwd=place,
+            env={**environment, variable: str(place), "HOME": "/"},
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         used = str(place) if kept else "/tmp"
         private = "" if kept and mode == 0o700 else rf"{used}/strakes_\w{{32}}"
@@ -211,6 +216,7 @@ def test_temporary_files_go_where_others_cannot_replace_them(
 def test_only_the_own_directory_of_open_mpi_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o1777)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("HOME", "/")
     for of_others in (False, True):
         with private_mpi_directory() as variables:
             path = Path(variables["OMPI_MCA_orte_top_session_dir"])
@@ -234,6 +240,7 @@ def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkey
     monkeypatch.setenv("CIB_file", "/tmp/cib.xml")
     secure_environment()
     assert "CIB_file" not in os.environ
+    assert os.geteuid() != 0 or os.environ.get("OMPI_MCA_orte_tmpdir_base") == str(tmp_path)  # noqa: SIM112
     assert (os.environ["HOME"], os.environ["CEPH_CONF"]) == (str(tmp_path), "/site/ceph.conf")
     assert os.environ["XDG_CONFIG_HOME"] == str(tmp_path) and "XDG_CACHE_HOME" not in os.environ
 

@@ -86,11 +86,13 @@ _MPI_DIRECTORY = "OMPI_MCA_orte_top_session_dir"
 def _mpi_variables() -> dict[str, str]:
     """Return variables that keep MPI from what other users prepared.
 
-    Open MPI would use a directory of another user, and follow links in it. A ``TMPDIR`` where only this user writes
-    needs no such directory, and may not exist on other nodes. hwloc would wait without end for the sockets of X
-    displays, which any user can make.
+    Open MPI would use a directory of another user, and follow links in it. Nobody else can make one in the home of
+    root, which is on all nodes. Others get a directory of a secret name in ``TMPDIR``, unless only they write there.
+    hwloc would wait without end for the sockets of X displays, which any user can make.
     """
-    variables = {"HWLOC_COMPONENTS": os.environ.get("HWLOC_COMPONENTS", "-gl")}
+    variables, home = {"HWLOC_COMPONENTS": os.environ.get("HWLOC_COMPONENTS", "-gl")}, os.path.expanduser("~")
+    if os.geteuid() == 0 and home != "/" and _is_own_directory(home):
+        return variables | {"OMPI_MCA_orte_tmpdir_base": home}
     place = os.environ.get("TMPDIR") or "/tmp"
     with suppress(OSError):
         if os.stat(place).st_mode & (stat.S_IWGRP | stat.S_IWOTH):

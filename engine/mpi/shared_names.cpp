@@ -1,7 +1,7 @@
 // Replaces shm_open(), shm_unlink() and shmget() of the C library for MPI libraries. MPICH derives names from the
 // process id and the start time of mpiexec, which other users know, and opens a file of that name whoever owns it. So
-// the secret of this start of the engine (STRAKES_SHARED_NAMES) becomes a part of each name, and files of other users
-// are refused.
+// the files are in a directory of this user alone, whose name has the secret of this start of the engine
+// (STRAKES_SHARED_NAMES): others cannot make the names that the libraries try next. Files of other users are refused.
 #include <fcntl.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -15,11 +15,19 @@
 
 namespace {
 
-std::string path_of(std::string_view name) {
+std::string directory() {
     const char* secret = std::getenv("STRAKES_SHARED_NAMES");  // NOLINT(concurrency-mt-unsafe): set by nobody
-    name.remove_prefix(name.starts_with('/') ? 1 : 0);
-    return "/dev/shm/" + std::string(name) + (secret != nullptr ? secret : "");
+    return secret == nullptr ? "/dev/shm" : std::string("/dev/shm/strakes") + secret;
 }
+
+std::string path_of(std::string_view name) {
+    name.remove_prefix(name.starts_with('/') ? 1 : 0);
+    const std::string place = directory();
+    (void)::mkdir(place.c_str(), S_IRWXU);  // another rank may have made it
+    return place + "/" + std::string(name);
+}
+
+[[gnu::destructor]] void remove_directory() { (void)::rmdir(directory().c_str()); }  // the last rank of this node
 
 }  // namespace
 

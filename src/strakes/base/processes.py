@@ -102,8 +102,9 @@ def _mpi_variables() -> dict[str, str]:
 
 @contextmanager
 def private_mpi_directory() -> Iterator[dict[str, str]]:
-    """Make a directory for one start of Open MPI, and remove it at the end. Return the variables for this start."""
-    variables, descriptor = _mpi_variables(), -1
+    """Yield the variables for one start of MPI. Then remove the private directories of its files from this node."""
+    secret = f"_{os.urandom(16).hex()}"
+    variables, descriptor = {**_mpi_variables(), "STRAKES_SHARED_NAMES": secret}, -1
     path = variables.get(_MPI_DIRECTORY, "")
     with suppress(OSError):
         os.mkdir(path, 0o700)
@@ -118,6 +119,14 @@ def private_mpi_directory() -> Iterator[dict[str, str]]:
                 os.rmdir(path)
         if descriptor >= 0:
             os.close(descriptor)
+        with suppress(OSError):  # engine/mpi/shared_names.cpp makes it; a rank that was killed leaves it
+            shared = os.open(f"/dev/shm/strakes{secret}", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with closing(shared):
+                about = os.fstat(shared)
+                if about.st_uid == os.geteuid() and about.st_mode & (stat.S_IRWXG | stat.S_IRWXO) == 0:
+                    for name in os.listdir(shared):
+                        os.unlink(name, dir_fd=shared)
+                    os.rmdir(f"/dev/shm/strakes{secret}")
 
 
 def secure_environment_unseen() -> None:

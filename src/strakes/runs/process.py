@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import secrets
 import select
 import signal
 import subprocess
@@ -17,7 +16,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from strakes.base.files import remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.foreign_text import without_secrets
 from strakes.base.processes import descendants_of, ending, private_mpi_directory, process_start, wait_for_end
@@ -55,11 +53,9 @@ class EngineProcess:
         current_directory: str | None = None,
     ) -> None:
         """Start the process. ``environment``: additional variables. Raises OSError if that fails."""
-        # End of the names in /dev/shm. Other users must not know it before (engine/mpi/shared_names.cpp).
-        self._shared = f"_{secrets.token_hex(16)}"
-        self._left, secret = ExitStack(), {"STRAKES_SHARED_NAMES": self._shared}
+        self._left, secret = ExitStack(), dict[str, str]()
         if [Path(word).name for word in command] != ["strakes-engine"]:  # All others are linked with MPI.
-            secret |= self._left.enter_context(private_mpi_directory())
+            secret = self._left.enter_context(private_mpi_directory())
         # In a process group of its own, the engine gets no Ctrl-C. The parent gets it and cancels the plan.
         self._process = subprocess.Popen(
             command,
@@ -189,9 +185,6 @@ class EngineProcess:
         self._room.release(_PIPE_LINES)  # Read the rest of the output.
         for reader in self._readers:
             reader.join(join_s)
-        with suppress(OSError):
-            for left in Path("/dev/shm").glob(f"*{self._shared}"):  # by ranks that were killed
-                remove_kept(left)
         self._left.close()
 
     def _read_messages(self, stream: IO[bytes], log: Log) -> None:

@@ -38,8 +38,7 @@ def _require_the_pair(model: ClusterModel) -> None:
     assert (service.name, [one.id for one in service.members]) == ("g", ["fs", "ip"])
     assert ([one.id for one in service.copies], service.replicated) == (["dr"], ("r0",))
     assert service.nodes == ("na", "nb") and service.addresses == ("10.3.0.10",)
-    controllers = [(node.name, node.bmc.address) for node in model.cluster.nodes]
-    assert controllers == [("na", "10.9.0.1"), ("nb", "10.9.0.2")]
+    assert [(node.name, node.bmc.address) for node in model.cluster.nodes] == [("na", "10.9.0.1"), ("nb", "10.9.0.2")]
     assert {operation.role for operation in service.copies[0].operations if operation.repeats} == {
         "Promoted",
         "Unpromoted",

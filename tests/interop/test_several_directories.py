@@ -36,8 +36,7 @@ def holds_only_theirs(places: list[Path]) -> bool:
 def test_mdtest_and_ior_use_all_of_their_directories_and_leave_no_files(
     places: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    joined = "@".join(map(str, places))
-    assert strakes("-n", "3", "--json", "-", "mdtest", "-n", "20", "-F", "-u", "-d", joined) == 0
+    assert strakes("-n", "3", "--json", "-", "mdtest", "-n", "20", "-F", "-u", "-d", "@".join(map(str, places))) == 0
     document = json.loads(capsys.readouterr().out)
     assert [further["path"] for further in document["target"]["beside"]] == [str(place) for place in places[1:]]
     assert document["target"]["path"] == str(places[0])

@@ -102,8 +102,7 @@ def test_every_figure_is_drawn_with_every_point(visit: Visit) -> None:
         for number in expected
     }
     assert drawn == expected and len(expected) == 6
-    hatched = [page.locator(f"#figure-{number} svg.main-svg pattern").count() > 0 for number in (1, 5)]
-    assert hatched == [True, False]
+    assert [page.locator(f"#figure-{number} svg.main-svg pattern").count() > 0 for number in (1, 5)] == [True, False]
 
 
 def test_no_labels_of_an_axis_overlap(visit: Visit) -> None:
@@ -138,8 +137,7 @@ def test_the_report_prints_with_figures_as_wide_as_the_paper_and_all_tables_open
           window.closed = document.querySelectorAll('details:not([open], .extra)').length;
         })"""
     )
-    printed = page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True)
-    assert printed.startswith(b"%PDF")
+    assert page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True).startswith(b"%PDF")
     assert page.evaluate("Math.max(...window.widths)") <= 680
     assert page.evaluate("window.closed") == 0
     assert visit.complaints == []

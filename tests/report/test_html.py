@@ -180,5 +180,4 @@ def test_the_warnings_of_a_headline_figure_are_numbered_in_their_order() -> None
     shown = tuple(changed.get(cell.id, cell) for cell in portrait.cells)
     page = render_html(replace(portrait, headlines=(first, second), cells=shown))
     rows = re.findall(r'<tr><td>(.*?)</td><td class="n strong"', page)
-    numbers = [re.findall(r"<sup[^>]*> (\d)</sup>", row) for row in rows]
-    assert numbers == [["1", "2"], ["1", "2", "3"]]
+    assert [re.findall(r"<sup[^>]*> (\d)</sup>", row) for row in rows] == [["1", "2"], ["1", "2", "3"]]

@@ -56,8 +56,7 @@ def test_only_a_ratio_whose_interval_excludes_1_is_a_leaning(
     ratios: list[tuple[float, float, float]], text: str
 ) -> None:
     others = tuple(Comparison(f"{1 + at}", "m", *ratio, "undecided") for at, ratio in enumerate(ratios))
-    answer = Answer("q", "s", "processes", "undecided", "8", "m", others[0], others, 0.9, 12)
-    assert answer_text(answer).endswith(text)
+    assert answer_text(Answer("q", "s", "processes", "undecided", "8", "m", others[0], others, 0.9, 12)).endswith(text)
 
 
 def test_the_last_lines_have_one_command_that_measures_next() -> None:

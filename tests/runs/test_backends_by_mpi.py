@@ -186,8 +186,7 @@ def test_mpiio_leaves_the_bytes_that_posix_leaves(engines: Callable[[Way], MpiEn
             shutil.rmtree(workspace.path / "p")
             write = of(way, "w", "write", layout, access, collective=layout == "shared-file")
             # The data written depend on the directory and the name, so both are the same here.
-            found = kept_files(engine, Plan(RANKS, (write,)), workspace.path, "p")
-            assert found == expected
+            assert kept_files(engine, Plan(RANKS, (write,)), workspace.path, "p") == expected
             shutil.rmtree(workspace.path / "p")
 
 

@@ -53,8 +53,7 @@ def run_and_kill(store: Store, measured: Path, how: str, moment: random.Random) 
         text=True,
     )
     assert process.stdout is not None and process.stderr is not None
-    first = process.stdout.readline()
-    assert first.startswith("begun"), process.stderr.read()
+    assert process.stdout.readline().startswith("begun"), process.stderr.read()
     time.sleep(moment.uniform(0, 0.25))
     process.send_signal(signal.SIGKILL)
     said, errors = process.communicate()

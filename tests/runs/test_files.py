@@ -107,6 +107,5 @@ def kept(root: Path) -> None:
 def test_only_its_user_can_read_the_store(tmp_path: Path) -> None:
     root = tmp_path / "new" / "store"
     kept(root)
-    kinds = {path.is_dir() for path in root.rglob("*")}
-    assert kinds == {True, False}
+    assert {path.is_dir() for path in root.rglob("*")} == {True, False}
     assert [path for path in (root, *root.rglob("*")) if path.stat().st_mode & 0o077] == []

@@ -73,8 +73,7 @@ def test_a_rate_of_zero_leaves_a_ratio_without_interval() -> None:
     ],
 )
 def test_a_verdict_follows_from_where_the_interval_lies(low: float, high: float, said: Verdict) -> None:
-    ratio = Estimate((low + high) / 2, Interval(low, high, 0.9), 9)
-    assert verdict(ratio, 0.05) is said
+    assert verdict(Estimate((low + high) / 2, Interval(low, high, 0.9), 9), 0.05) is said
 
 
 def test_no_interval_is_inconclusive_and_a_negative_margin_is_refused() -> None:

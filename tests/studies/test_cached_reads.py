@@ -51,8 +51,7 @@ def test_reads_from_the_clients_own_cache_are_no_headlines() -> None:
 def test_attributes_of_a_local_file_system_come_from_the_kernels_caches() -> None:
     facts = {"file_system": "xfs", "remote": False}
     results = measured(Overview(), lambda phase, ranks: 1e6, facts=facts)
-    cached = {cell.settings["operation"] for cell in results.measured if from_memory(cell, facts)}
-    assert cached == {"file-stat"}
+    assert {cell.settings["operation"] for cell in results.measured if from_memory(cell, facts)} == {"file-stat"}
     for cell in results.measured:
         seen = cell.observations[0]
         objects = replace(seen, sample=replace(seen.sample, effective={"backend": "s3"}))

@@ -93,5 +93,4 @@ def test_the_controller_stops_where_operations_are_slow_at_any_load() -> None:
 
 
 def test_rare_slow_operations_seldom_change_the_load() -> None:
-    ends = [simulated(lambda _share: 0.003, 3000, seed)[-1].share for seed in range(20)]
-    assert ends.count(1.0) >= 16
+    assert [simulated(lambda _share: 0.003, 3000, seed)[-1].share for seed in range(20)].count(1.0) >= 16

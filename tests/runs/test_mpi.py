@@ -102,7 +102,8 @@ def test_other_users_reach_no_rank_of_one_node_by_bytes_or_shared_memory(workspa
             rank = int(process.split()[1])
             launcher = int(Path(f"/proc/{rank}/stat").read_text().rpartition(")")[2].split()[1])
             assert (sockets_of(rank) - sockets_of(launcher)).isdisjoint(listening())
-            assert b"HWLOC_COMPONENTS=-gl\0" in Path(f"/proc/{launcher}/environ").read_bytes()
+            environment = Path(f"/proc/{launcher}/environ").read_bytes()
+            assert b"HWLOC_COMPONENTS=-gl\0" in environment and b"OMPI_MCA_sharedfp=individual\0" in environment
             names = re.findall(r"/dev/shm/\S+|/\S+/pmix_dstor\S+", Path(f"/proc/{rank}/maps").read_text())
             private = "_[0-9a-f]{32}($|/)" + f"|^{Path.home()}/ompi" * (os.geteuid() == 0)
             assert names and all(re.search(private, name) for name in names)

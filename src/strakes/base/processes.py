@@ -88,9 +88,12 @@ def _mpi_variables() -> dict[str, str]:
 
     Open MPI would use a directory of another user, and follow links in it. Nobody else can make one in the home of
     root, which is on all nodes. Others get a directory of a secret name in ``TMPDIR``, unless only they write there.
-    hwloc would wait without end for the sockets of X displays, which any user can make.
+    hwloc would wait without end for the sockets of X displays, and shared file pointers of Open MPI, which strakes does
+    not use, for a semaphore of a known name: any user can make these.
     """
-    variables, home = {"HWLOC_COMPONENTS": os.environ.get("HWLOC_COMPONENTS", "-gl")}, os.path.expanduser("~")
+    defaults = {"HWLOC_COMPONENTS": "-gl", "OMPI_MCA_sharedfp": "individual"}
+    variables = {name: os.environ.get(name, value) for name, value in defaults.items()}
+    home = os.path.expanduser("~")
     if os.geteuid() == 0 and home != "/" and _is_own_directory(home):
         return variables | {"OMPI_MCA_orte_tmpdir_base": home}
     place = os.environ.get("TMPDIR") or "/tmp"

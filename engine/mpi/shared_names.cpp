@@ -15,19 +15,22 @@
 
 namespace {
 
+// Return the private directory, or "" if nobody named one.
 std::string directory() {
     const char* secret = std::getenv("STRAKES_SHARED_NAMES");  // NOLINT(concurrency-mt-unsafe): set by nobody
-    return secret == nullptr ? "/dev/shm" : std::string("/dev/shm/strakes") + secret;
+    return secret == nullptr || *secret == '\0' ? "" : std::string("/dev/shm/strakes") + secret;
 }
 
 std::string path_of(std::string_view name) {
     name.remove_prefix(name.starts_with('/') ? 1 : 0);
     const std::string place = directory();
-    (void)::mkdir(place.c_str(), S_IRWXU);  // another rank may have made it
-    return place + "/" + std::string(name);
+    if (!place.empty()) (void)::mkdir(place.c_str(), S_IRWXU);  // another rank may have made it
+    return (place.empty() ? "/dev/shm" : place) + "/" + std::string(name);
 }
 
-[[gnu::destructor]] void remove_directory() { (void)::rmdir(directory().c_str()); }  // the last rank of this node
+[[gnu::destructor]] void remove_directory() {  // The last rank of this node removes it.
+    if (const std::string place = directory(); !place.empty()) (void)::rmdir(place.c_str());
+}
 
 }  // namespace
 

@@ -30,7 +30,7 @@ from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
 from strakes.runs.impact import UNLIMITED, Impact
 from strakes.runs.launch import Launch
-from strakes.runs.mpi import MpiEngine, find_mpiexec
+from strakes.runs.mpi import MpiEngine, find_mpiexec, placed
 from strakes.runs.mpi_family import find_mpi_engine
 from strakes.targets.workspace import Workspace
 
@@ -104,6 +104,7 @@ def test_other_users_reach_no_rank_of_one_node_by_bytes_or_shared_memory(workspa
             assert (sockets_of(rank) - sockets_of(launcher)).isdisjoint(listening())
             environment = Path(f"/proc/{launcher}/environ").read_bytes()
             assert b"HWLOC_COMPONENTS=-gl\0" in environment and b"OMPI_MCA_sharedfp=individual\0" in environment
+            assert "STRAKES_SHARED_NAMES" in placed(Path("/x/mpiexec.openmpi"), Launch("mpi", 1))
             names = re.findall(r"/dev/shm/\S+|/\S+/pmix_dstor\S+", Path(f"/proc/{rank}/maps").read_text())
             private = "_[0-9a-f]{32}($|/)" + f"|^{Path.home()}/ompi" * (os.geteuid() == 0)
             assert names and all(re.search(private, name) for name in names)

@@ -305,8 +305,7 @@ def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown()
 
 
 def test_a_population_grows_to_the_requested_number_or_says_what_fits() -> None:
-    cells = cells_of(Population(), files=60_000)
-    assert cells[-1].settings["files"] == 60_000
+    assert cells_of(Population(), files=60_000)[-1].settings["files"] == 60_000
     (skipped,) = skipped_of(Population(), files=10_000_000, max_items=100_000)
     assert "there is space for" in skipped.reason
 

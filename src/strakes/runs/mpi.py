@@ -139,8 +139,9 @@ def placed(mpiexec: Path, launch: Launch) -> list[str]:
     ranks, hosts, ranks_per_node = launch.ranks or 1, launch.hosts, launch.ranks_per_node
     if family_of_mpiexec(mpiexec) == "openmpi":
         command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
-        # Open MPI only passes the named environment variables to other hosts.
+        # Open MPI only passes the named variables to other hosts. The last two are from private_mpi_directory().
         command += ["-x", _SILENCE] if _SILENCE in os.environ else []
+        command += ["-x", "STRAKES_SHARED_NAMES", "-x", "HWLOC_COMPONENTS"]
         if hosts:
             command += ["--host", ",".join(f"{host}:{ranks_per_node or -(-ranks // len(hosts))}" for host in hosts)]
         if ranks_per_node is not None:

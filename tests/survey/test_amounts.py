@@ -78,8 +78,7 @@ def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -
 def test_a_level_that_was_left_out_is_measured_with_the_options_that_its_reason_names(tmp_path: Path) -> None:
     portrait = study_portrait(survey(EQUAL, log_normal(0.05), 1, tmp_path, 10.0, TransferSize()))
     skipped = next(one for one in portrait.skipped if "a comparison needs" in one.reason)
-    shown = " ".join(render_summary(portrait, width=100, colour=False).split())
-    assert skipped.reason in shown
+    assert skipped.reason in " ".join(render_summary(portrait, width=100, colour=False).split())
     named = re.search(r"a comparison needs --budget (\w+).* \(with --phase (\w+)\)$", skipped.reason)
     assert named
     budget_s, phase_s = map(parse_seconds, named.groups())

@@ -82,8 +82,7 @@ def test_answers_about_rates_that_do_not_last_are_undecided(times: float, burst:
         {"write": times, "read": times}, rel=0.05
     )
     results = replace(plain, facts={**plain.facts, "longer": found})
-    grades = {answer.grade for answer in answers_of(study.questions(results), results)}
-    assert (grades == {"undecided"}) == burst
+    assert ({answer.grade for answer in answers_of(study.questions(results), results)} == {"undecided"}) == burst
     assert ("burst" in codes(results)) == burst
 
 

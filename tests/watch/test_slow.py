@@ -43,6 +43,8 @@ def test_a_target_with_another_mix_of_requests_is_not_slow() -> None:
     opens = OfKind(100, 0.1, 0.0002)
     assert slow_among({"open": opens, "sync": OfKind(9, 0.9, 0.1)}, {"open": opens, "sync": OfKind(1, 0.1, 0.01)}) == []
     assert slow_among({"sync": OfKind(9, 0.9, 0.1)}, {"open": opens}) == []
+    reset = of_kinds(open=OfKind(9, 0.01), close=OfKind(0, 0.0))  # no request of a kind since the reset
+    assert set(reset.since(of_kinds(open=opens)).kinds) == {"open"}
 
 
 @pytest.mark.parametrize(("usual_s", "slow"), [(0.0007, ["metadata target MDT0000"]), (0.0001, [])])

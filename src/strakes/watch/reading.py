@@ -54,7 +54,7 @@ class Work:
     def since(self, earlier: Work) -> Work:
         """Return the increase since an earlier reading, or the present values if the counters were reset."""
         if self.requests < earlier.requests:
-            return self
+            earlier = Work(0.0, 0.0)
         kinds = {
             kind: done.since(before)
             for kind, done in self.kinds.items()

@@ -337,7 +337,7 @@ def test_writers_merge_across_nodes(two_nodes: MpiEngine, workspace: Workspace, 
     [
         (300 * KIB, 32 * KIB, False),
         (300 * KIB, 32 * KIB, True),
-        # A piece of 2 GiB has more bytes than fit into an int, in which MPI counts them.
+        # MPI counts bytes in an int, which is too small for a piece of 2 GiB.
         pytest.param((1 << 29) + 64 * KIB, (1 << 31) + 256 * KIB, True, marks=pytest.mark.long),
     ],
 )

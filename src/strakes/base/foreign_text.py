@@ -12,7 +12,7 @@ from functools import cache
 
 # First characters of cells that a spreadsheet evaluates as formulas. The last four are full-width characters.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-# A password may contain blanks, but what follows a port number and a blank is none.
+# A password may contain blanks. Text after a port number and a blank is not a password.
 _ADDRESS = re.compile(
     r"(?<![a-z0-9+.-])([a-z0-9+.-]+://)(?:[^\s/?#@]*@|[^\s/?#@:]{0,200}:(?!\d{1,5}\s)[^\s/?#@][^\n/?#@]{0,200}@)?"
     r"([^\s/?#@'\"]*)(\S*)",

@@ -57,14 +57,16 @@ def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: Str
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # This service still runs after the drill.
     mark.unlink()
     slow = ("--fault-command", f"sh -c 'touch {mark}; sleep 2; touch {mark}'", *commands[2:])
-    for number, said in ((signal.SIGINT, commands), (signal.SIGKILL, commands), (signal.SIGKILL, slow)):
+    once = (*commands[:3], f"sh -c 'sleep 1; rm {mark}; echo >>{tmp_path}/pid'")
+    for number, said, status in ((signal.SIGINT, commands, 130), (signal.SIGKILL, slow, -9), (signal.SIGKILL, once, 3)):
         running = begun(place, *said)
         wait_for(mark.exists)
-        assert journal.read_all(default_root())[0][0].fault.startswith("run: ")
-        running.send_signal(number)
-        running.wait(60)
+        owner = journal.read_all(default_root())[0][0].owner.pid
+        os.kill(owner if said == once else running.pid, number)
+        assert running.wait(60) == status
         # After SIGKILL the guard undoes the fault, and first waits for the command that causes it.
         wait_for(lambda: not mark.exists() and not journal.read_all(default_root())[0])
+    assert (tmp_path / "pid").read_text().count("\n") == 2  # The parent does not undo the fault again.
     wait_for(lambda: strakes("clean", place).returncode == 0 and not any(place.iterdir()))
 
 

@@ -21,12 +21,11 @@ from dataclasses import dataclass, field
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
 from strakes.base.interrupts import ended_after
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
-from strakes.runs.watchdog import ENDING_S, TOLD_TO_END, UNLIMITED, set_parent, write_error
+from strakes.runs.watchdog import DONE, ENDING_S, SHARED, TOLD_TO_END, tell_parent, write_error
 
-_DONE = signal.SIGUSR1  # The child sends this signal when its work is done.
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-_WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
+_WATCHED = _FORWARDED | {DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # Seconds that a child may take to exit after its work: 5 s if the child waits in the kernel, 10 s if not.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 10.0
@@ -54,78 +53,60 @@ def run_apart(
     *,
     foreground: bool = False,
 ) -> int:
-    """Run ``work`` in a child process and return the exit status of the child.
+    """Run ``work`` in a child process and return its exit status, or -N if signal N has ended it.
 
-    The parent passes signals on to the child. If a signal ends the child, it also ends the parent. After its work, the
-    child has ``patience_s`` seconds to exit. Then the parent abandons the child and its descendants that wait in the
-    kernel, and lists them on standard error. If the child waits for a dead server during its work, it is abandoned with
-    an error and status 1. ``explain``: function that returns directory, reason and remedy for this error.
-    ``foreground``: let the child use the terminal, from which it then gets Ctrl-C.
+    The parent passes signals on to the child, and returns 130 if one of these ends it. After its work, the child has
+    ``patience_s`` seconds to exit. Then the parent abandons the child and its descendants that wait in the kernel, and
+    lists them on standard error. If the child waits for a dead server during its work, it is abandoned with an error
+    and status 1. ``explain``: function that returns directory, reason and remedy for this error. ``foreground``: let
+    the child use the terminal, from which it then gets Ctrl-C.
     """
-    parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
-    status_of_child, status_for_parent = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    trouble = os.memfd_create("trouble")
+    ctypes.memset(ctypes.byref(SHARED), 0, ctypes.sizeof(SHARED))
+    SHARED.parent = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt orphans of the child, so that hanging ones are listed
     relays = _relays()
     child = os.fork()
     if child != 0:
-        os.close(status_for_parent)
         for relay in relays:
             relay.start()
         # The kernel queues a blocked signal even if it is ignored, as SIGHUP by nohup(1).
         ignored = {number for number in _FORWARDED if signal.getsignal(number) is signal.SIG_IGN}
         forwarded = _FORWARDED - ignored - ({signal.SIGINT} if foreground else set())
-        watch = _Watch(child, status_of_child, patience_s, trouble, explain, forwarded)
+        watch = _Watch(child, patience_s, explain, forwarded)
         status = watch.wait_for_the_work()
         watch.wait_for_the_last()
         status = watch.wait_for_the_reader(relays) or status
         if status == 0 and any(relay.unread for relay in relays):
             return BROKEN_PIPE_STATUS
-        if status >= 0:
-            return status
-        if -status not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(-status, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
-        os.kill(os.getpid(), -status)
-        return 128 - status
+        return InterruptedByUser.exit_status if -status in forwarded else status
     for relay in relays:
         relay.enter()
-    os.close(status_of_child)
     nowhere = os.open(os.devnull, os.O_RDWR)
     # The child has its own process group, so the terminal sends signals only to the parent, which forwards them.
     # SIGTTOU is ignored, because it would stop a child that writes to the terminal.
     os.setpgid(0, os.getpgid(0) if foreground else 0)
     signal.signal(signal.SIGTTOU, signal.SIG_DFL if foreground else signal.SIG_IGN)
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
+    if os.getppid() != SHARED.parent:
         os._exit(1)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
 
-    def tell(status: int) -> None:
-        os.write(status_for_parent, bytes([status]))
-        os.kill(parent, _DONE)
-
-    def tell_trouble(text: str) -> None:
-        os.ftruncate(trouble, os.pwrite(trouble, os.fsencode(text), 0))
-
-    set_parent(tell, tell_trouble)
     status = work()
     # Close the outputs now, because the reader of a pipe waits until all writers have closed it.
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
         os.dup2(nowhere, number)
-    tell(status)
+    tell_parent(status)
     return status
 
 
 @dataclass
 class _Watch:
     _child: int
-    _status_of_child: int
     _patience_s: float
-    _trouble: int
     _explain: _Explain
     _forwarded: Collection[int]
     _status: int | None = None
@@ -141,25 +122,18 @@ class _Watch:
         self._signals = int(library.signalfd(-1, watched, os.O_CLOEXEC))
 
     def wait_for_the_work(self) -> int:
-        while self._status is None:
+        while self._status is None and not SHARED.is_done:
             if number := self._handle_signal(_LOOK_EVERY_S):
-                if number == _DONE:
-                    with suppress(BlockingIOError, IndexError):  # Slurm and supervisors may send the same signal.
-                        return os.read(self._status_of_child, 1)[0]
                 if number in self._forwarded:
                     self._interrupted_s = self._interrupted_s or time.monotonic()
             elif self._interrupted_s:
                 if self._still_s() > _HANGS_AFTER_S and time.monotonic() - self._interrupted_s > _GIVE_UP_AFTER_S:
                     return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
-            elif self._is_watched():
+            elif time.monotonic() - SHARED.lost_s < _OLD_S:
                 self._still.clear()
-            elif not UNLIMITED[0] and self._still_s(self._child) > _DEAD_AFTER_S:
+            elif not SHARED.is_unlimited and self._still_s(self._child) > _DEAD_AFTER_S:
                 return self._give_up(MeasurementError("the file system does not answer"))
-        return self._status
-
-    def _is_watched(self) -> bool:
-        report = os.fstat(self._trouble)
-        return report.st_size > 0 and abs(time.time() - report.st_mtime) < _OLD_S
+        return SHARED.status if SHARED.is_done else self._status or 0
 
     def _give_up(self, error: StrakesError) -> int:
         # With a dead directory in PATH, no program starts.

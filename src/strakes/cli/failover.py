@@ -10,7 +10,7 @@ import click
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.files import default_root
 from strakes.base.foreign_text import shell_line
-from strakes.base.units import counted
+from strakes.base.units import counted, format_seconds
 from strakes.cli import options
 from strakes.cli.failover_text import print_check, print_drill, print_rehearsal, print_timeline, print_trials
 from strakes.cli.fault_options import FaultOptions, has_sessions
@@ -138,7 +138,9 @@ def drill_command(
     timing = Timing(before, after, restore_after)
     drill = Drill(directory, clients, rate, timing, has_sessions(directory), servers)
     remark(f"{drill.text}; after {before:g} s: {striking.text}")
-    remark(f"{timing.undone_when}: {striking.undo.text}" if striking.undo else "this fault has no undo")
+    when = f"when the clients have ended; if they hang, {format_seconds(timing.undone_within_s)} after the fault"
+    when = when if restore_after is None else f"{format_seconds(restore_after)} after that"
+    remark(f"{when}: {striking.undo.text}" if striking.undo else "this fault has no undo")
     if dry_run:
         return 0
     fault.require_consent(directory)

@@ -16,7 +16,7 @@ from strakes.lab.kind import KINDS, load
 from strakes.lab.manager import all_labs, down, labs_to_remove, node_command, status
 from strakes.lab.manager import up as bring
 from strakes.lab.options import LabOption, options_of
-from strakes.runs.watchdog import UNLIMITED
+from strakes.runs.watchdog import SHARED
 
 
 class _UpGroup(click.Group):
@@ -95,7 +95,7 @@ def exec_command(
     is available on every node.
     """
     argv = node_command(name, node, words)
-    UNLIMITED[0] = 1
+    SHARED.is_unlimited = True
     os.execvp(argv[0], argv)
 
 

@@ -8,9 +8,11 @@ import os
 import re
 import resource
 import select
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,15 +158,25 @@ def main() -> int:
     arguments = sys.argv[1:]
     if (name := _name_of(arguments)) not in COMMANDS:
         return run(arguments)
-    from strakes.base.processes import secure_environment
+    from strakes.base.processes import ending, secure_environment
     from strakes.cli.apart import run_apart
+
+    killed: EnvironmentLacksError | None = None
 
     def work() -> int:
         secure_environment()
-        return run(arguments)
+        return run(arguments, _invoke if killed is None else partial(_recover_from, killed))
 
+    foreground, explain = name == "lab" and "exec" in arguments, partial(_trouble, arguments)
     try:
-        return run_apart(work, explain=lambda: _trouble(arguments), foreground=name == "lab" and "exec" in arguments)
+        for _ in range(2):
+            status = run_apart(work, explain=explain, foreground=foreground)
+            if status >= 0 or foreground:
+                return status if status >= 0 else 128 - status
+            why = "memory may have run out (see dmesg)" if status == -signal.SIGKILL else ""
+            remedy = "Remove leftover files, and undo what is still changed, with: strakes clean DIR"
+            killed = EnvironmentLacksError(f"the worker process was {ending(status)}", why=why, remedy=remedy)
+        return EnvironmentLacksError.exit_status if killed is None else _complain(killed)
     except (OSError, RuntimeError) as error:
         if (known := _of_the_system(error)) is None:
             raise
@@ -213,11 +225,30 @@ def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
     return where, " ".join(texts), remedy
 
 
-def run(arguments: Sequence[str]) -> int:
+def _invoke(arguments: list[str]) -> int:
+    # click's main() is not used, because it mistakes every broken pipe, even the engine's, for a closed stdout.
+    try:
+        with cli.make_context("strakes", arguments) as ctx:
+            _require_limits()
+            if arguments and not {"--help", "-h"} & set(arguments):
+                _recover(_name_of(arguments), arguments)
+            result = cli.invoke(ctx)
+            status = result if isinstance(result, int) else 0
+            from strakes.cli.options import FAILED_OUTPUTS
+
+            for error in ctx.meta.get(FAILED_OUTPUTS, ()):
+                status = status or error.exit_status
+                _complain(error)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return status
+
+
+def run(arguments: Sequence[str], invoke: Callable[[list[str]], int] = _invoke) -> int:
     """Run one command line and return its exit status. Raises no errors."""
     with orderly_signals():
         try:
-            status = _invoke(list(arguments))
+            status = invoke(list(arguments))
             sys.stdout.flush()
             return status
         except click.exceptions.NoArgsIsHelpError as error:
@@ -248,25 +279,6 @@ def run(arguments: Sequence[str]) -> int:
             return _complain(StrakesError(what, why=str(error), remedy=remedy), error)
 
 
-def _invoke(arguments: list[str]) -> int:
-    # click's main() is not used, because it mistakes every broken pipe, even the engine's, for a closed stdout.
-    try:
-        with cli.make_context("strakes", arguments) as ctx:
-            _require_limits()
-            if arguments and not {"--help", "-h"} & set(arguments):
-                _recover(_name_of(arguments), arguments)
-            result = cli.invoke(ctx)
-            status = result if isinstance(result, int) else 0
-            from strakes.cli.options import FAILED_OUTPUTS
-
-            for error in ctx.meta.get(FAILED_OUTPUTS, ()):
-                status = status or error.exit_status
-                _complain(error)
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    return status
-
-
 def _require_limits() -> None:  # With too little memory, OpenBLAS would hang.
     for kind, what, unit, least, letter in (
         (resource.RLIMIT_AS, "the limit on address space is too low", 1 << 10, _LEAST_ADDRESS_SPACE_BYTES, "v"),
@@ -283,6 +295,12 @@ def _require_limits() -> None:  # With too little memory, OpenBLAS would hang.
         from strakes.targets.mountinfo import no_proc
 
         raise no_proc()
+
+
+def _recover_from(killed: StrakesError, _arguments: list[str]) -> int:
+    status = _complain(killed)
+    _recover("", [])
+    return status
 
 
 def _recover(name: str, arguments: list[str]) -> None:

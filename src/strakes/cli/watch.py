@@ -117,7 +117,7 @@ def run_command(
     import signal
     import threading
 
-    from strakes.runs.watchdog import UNLIMITED
+    from strakes.runs.watchdog import SHARED
     from strakes.watch.alerts import AlertSender
     from strakes.watch.live import LiveWatch, run_live
     from strakes.watch.metrics import Metrics, serve
@@ -172,7 +172,7 @@ def run_command(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     say(f"watching {', '.join(map(str, directories))}; kept in {store}")
-    UNLIMITED[0] = 1
+    SHARED.is_unlimited = True
     try:
         run_live(live, stopping.is_set)
     finally:

@@ -78,8 +78,23 @@ def put_right(path: Path) -> str:
         return ""
     except OSError as error:
         raise store_error(error, path) from error
-    with file:
-        return put_right_open(path, file.fileno(), there=False, is_caused=False)
+    with file, closing(_copy_of_guard(path.name)) as copy:
+        if copy >= 0:
+            lock_file(copy, path, COMMAND_S)
+            if os.fstat(copy).st_size == 0:
+                return ""
+        return put_right_open(path, file.fileno(), copy, there=False, is_caused=False)
+
+
+def _copy_of_guard(name: str) -> int:
+    """Open the copy of a record in the memory of its guard, which locks this copy. Return -1 if there is no guard."""
+    for pid, *_ in _processes():
+        words = trusted_words(Path("/proc", str(pid)), "cmdline")
+        if words[3:4] == [b"strakes.control.drill_guard"] and words[4].endswith(name.encode()):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGCONT)
+                return os.open(f"/proc/{pid}/fd/{int(words[5])}", os.O_RDWR | os.O_CLOEXEC)
+    return -1
 
 
 def put_right_open(
@@ -94,8 +109,8 @@ def put_right_open(
     """Undo the fault recorded in an open file, even if the file was moved or removed.
 
     Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone.
-    ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the file in the store,
-    if ``descriptor`` is a copy in memory. The copy is needed if the drill stops the servers of the store.
+    ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the other copy. One is
+    in the store, and one in the memory of the guard, which is needed if the drill stops the servers of the store.
     ``is_caused``: whether the commands that cause the fault have ended for certain. ``needed``: whether to undo it.
     """
     try:
@@ -248,9 +263,8 @@ def try_all(
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
     """Undo the faults of killed drills. Call ``say`` with a report of each."""
     for pending, done, error in try_all(root, lambda error: say(str(error)), known_dead=True):
-        outcome = f"; done now: {done}" if done else f", and undoing it now failed: {error}"
-        if done or error:
-            say(f"{pending.owner} ended without undoing its fault ({pending.fault}){outcome}")
+        outcome = f", and undoing it now failed: {error}" if error else f"; done now: {done or 'by another process'}"
+        say(f"{pending.owner} ended without undoing its fault ({pending.fault}){outcome}")
 
 
 def _pending(path: Path, content: bytes) -> Pending:

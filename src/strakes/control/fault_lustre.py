@@ -83,7 +83,9 @@ class UnmountTarget(_LustreFault):
         super().__init__(ask, run_one)
         self._how = how
         where = self.file_system.server_addresses()
-        name = ask.target or self._of_directory(ask)
+        placement = None if ask.target else self.file_system.placement(ask.directory)
+        number = placement.metadata_targets[0] if placement and placement.metadata_targets else 0
+        name = ask.target or f"{self.file_system.file_system_name}-MDT{number:04x}"
         if name not in where:
             what, remedy = "--target is not a target of this file system", f"One of: {', '.join(where)}."
             raise BadInputError(what, where=name, remedy=remedy)
@@ -136,11 +138,6 @@ class UnmountTarget(_LustreFault):
             shlex.join(self._there(*looks)),
             tuple(shlex.join(self._servers.argv(host, looks)) for host in others if self._servers),
         )
-
-    def _of_directory(self, ask: Ask) -> str:
-        placement = self.file_system.placement(ask.directory)
-        number = placement.metadata_targets[0] if placement and placement.metadata_targets else 0
-        return f"{self.file_system.file_system_name}-MDT{number:04x}"
 
     def _there(self, *argv: str) -> tuple[str, ...]:
         return argv if self.host == THIS_NODE or self._servers is None else self._servers.argv(self.host, argv)

@@ -47,11 +47,6 @@ def _of_ceph(text: str, section: str, option: str) -> str | None:
     return str(values[0]) if values else None
 
 
-def _of_gluster(done: Completed, option: str) -> str | None:
-    options = gluster(done.argv[3:]).read(done).iter("option")
-    return {element.findtext("name"): element.findtext("value") for element in options}.get(option)
-
-
 def values_in_force(text: str, option: str) -> Mapping[str, str]:
     """Return daemon -> value from the output of ``ceph tell KIND.* config get``.
 
@@ -154,7 +149,8 @@ class KnobPlace:
         if self.answer == "ceph config dump":
             return _of_ceph(done.stdout, *self.unset_words[-2:])
         if self.answer == "gluster volume info":
-            return _of_gluster(done, self.unset_words[-1])
+            options = gluster(done.argv[3:]).read(done).iter("option")
+            return {each.findtext("name"): each.findtext("value") for each in options}.get(self.unset_words[-1])
         return plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strakes.base.units import counted, format_seconds
+from strakes.base.units import counted
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 
@@ -34,13 +34,6 @@ class Timing:
     def undone_within_s(self) -> float:
         """Return the maximum duration of the fault in seconds."""
         return self.after_s + _GRACE_S if self.restore_after_s is None else self.restore_after_s
-
-    @property
-    def undone_when(self) -> str:
-        """Return the time at which the fault is undone, as text."""
-        if self.restore_after_s is not None:
-            return f"{format_seconds(self.restore_after_s)} after that"
-        return f"when the clients have ended; if they hang, {format_seconds(self.undone_within_s)} after the fault"
 
 
 def watch_phase(rate_per_s: float, timing: Timing, *, sessions: bool, file_bytes: int = 0) -> ProbePhase:

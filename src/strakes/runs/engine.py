@@ -153,7 +153,15 @@ class Engine(ABC):
         """
         self._cancels = 0
         talk = self._talk = _Conversation(cell_id)
-        seen: Path | PurePosixPath = self._inside_ceph(directory) if plan.inside_ceph() else directory
+        seen: Path | PurePosixPath = directory
+        if plan.inside_ceph():
+            from strakes.targets.ceph_tool import inside
+
+            place = inside(directory)
+            seen = place.directory
+            if place.environment != self._environment:
+                self.close()
+                self._environment = place.environment
         self.start()
         process = self._process
         assert process is not None
@@ -184,15 +192,6 @@ class Engine(ABC):
                 return self._after_an_end_without_cleaning(process, result, directory, cell_id)
             return result
         return self._after_death(process, ended, directory, limit_s, self._forget(), keep=keep)
-
-    def _inside_ceph(self, directory: Path) -> PurePosixPath:
-        from strakes.targets.ceph_tool import inside
-
-        place = inside(directory)
-        if place.environment != self._environment:
-            self.close()
-            self._environment = place.environment
-        return place.directory
 
     def so_far(self) -> PlanResult:
         """Return the partial result of a plan that an exception interrupted."""

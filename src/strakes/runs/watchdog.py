@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from ctypes import Structure, c_double, c_int, sizeof
 from types import FrameType
 from typing import Literal
 
@@ -36,14 +37,29 @@ GRACE_S = 16.0
 ENDING_S = 4.0
 # Maximum seconds for the main thread to end the command. Then the watchdog ends the process.
 _UNWIND_S = 2.0
-# Signal by which the parent process ends this process. All threads block it, and the watchdog polls for the signal.
-TOLD_TO_END = signal.SIGUSR2
+# Signals by which the parent ends this process (all threads block the signal, and the watchdog polls for it), and by
+# which this process reports that its work is done.
+TOLD_TO_END, DONE = signal.SIGUSR2, signal.SIGUSR1
 # Seconds until a query for unreachable servers counts as blocked. Then a child process tests the directory.
 _SLOW_S = 3.0
-# Memory shared with the parent process. If the first byte is not 0, the parent waits for dead servers without limit.
-UNLIMITED = mmap.mmap(-1, 1)
 
-_parent: list[tuple[Callable[[int], None], Callable[[str], None]]] = []
+
+class _Shared(Structure):
+    """Memory shared with the process ``parent`` (0: none), which watches this process.
+
+    ``status``: exit status of the work if ``is_done``. ``is_unlimited``: whether the parent waits for dead servers
+    without limit. ``lost_s``: time.monotonic() of the last report of lost servers.
+    """
+
+    parent: int
+    status: int
+    is_done: int
+    is_unlimited: int
+    lost_s: float
+    _fields_ = (("parent", c_int), ("status", c_int), ("is_done", c_int), ("is_unlimited", c_int), ("lost_s", c_double))
+
+
+SHARED = _Shared.from_buffer(mmap.mmap(-1, sizeof(_Shared)))
 _last_acts: list[Callable[[], str]] = []
 
 
@@ -63,9 +79,11 @@ def advice(path: str, *, resumable: bool = True) -> str:
     return f"Check the servers. When they answer again, {resume}strakes clean {path} removes the remaining files."
 
 
-def set_parent(tell_status: Callable[[int], None], tell_trouble: Callable[[str], None]) -> None:
-    """Set the callbacks by which a child process reports its exit status and lost servers to its parent."""
-    _parent[:] = [(tell_status, tell_trouble)]
+def tell_parent(status: int) -> None:
+    """Report the exit status of the work to the parent process."""
+    SHARED.status, SHARED.is_done = status, True
+    if SHARED.parent:
+        os.kill(SHARED.parent, DONE)
 
 
 @contextmanager
@@ -141,8 +159,7 @@ class _Watchdog:
                 os._exit(ServersDeadError.exit_status)
             lost = {look: servers for look in self._looks if (servers := look.lost())}
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
-            for _, tell_trouble in _parent if changed or lost else ():
-                tell_trouble(_sentences(lost))
+            SHARED.lost_s = time.monotonic() if lost else 0.0
             if changed and course.state == "reported":
                 write_error((f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.",))
         if course.state == "over" and not self._stopping.is_set():
@@ -161,8 +178,7 @@ class _Watchdog:
         if self._stopping.wait(max(0.0, ends_s - time.monotonic())):
             return
         write_error((*error.lines(), *(f"  also: {text}" for text in left)))
-        for tell_status, _ in _parent:
-            tell_status(error.exit_status)
+        tell_parent(error.exit_status)
         os._exit(error.exit_status)
 
     def _restore(self) -> list[str]:

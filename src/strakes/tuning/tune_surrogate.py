@@ -8,7 +8,7 @@ outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Before the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,7 +174,12 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
 
     place = start
     for steps in _ROUNDS:
-        place = _climbed(slope, place, steps)
+        sizes, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
+        for _ in range(steps):
+            now = slope(place)
+            agree = np.sign(now * before)
+            sizes = np.clip(np.where(agree > 0, sizes * _FASTER, np.where(agree < 0, sizes * _SLOWER, sizes)), *_STEPS)
+            place, before = place + np.sign(now) * sizes, now
         scales = _Scales.of(place)
         inverse = pairs.inverse(scales, counts)[0]
         noise = pairs.noise(scales, counts)
@@ -183,13 +188,3 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
         counts = (_TAIL + 1) / (_TAIL + squares / pairs.noise(scales, np.ones(len(logs))))
     inverse = pairs.inverse(scales, counts)[0]
     return scales, inverse, inverse @ logs
-
-
-def _climbed(slope: Callable[[Array], Array], place: Array, count: int) -> Array:
-    steps, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
-    for _ in range(count):
-        now = slope(place)
-        agree = np.sign(now * before)
-        steps = np.clip(np.where(agree > 0, steps * _FASTER, np.where(agree < 0, steps * _SLOWER, steps)), *_STEPS)
-        place, before = place + np.sign(now) * steps, now
-    return place

@@ -43,7 +43,7 @@ def start_fails(executable: Path) -> EnvironmentLacksError:
         ("hello(engine='0.0.0')\nsys.stdin.read()", "version 0.0.0"),
         ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "exit status 127; no libfmt.so"),
         ("print('no such queue'); sys.exit(1)", "exit status 1; no such queue"),
-        ("time.sleep(60)", "sent nothing"),
+        ("while not time.sleep(0.1): print('no such queue')", "sent no message for 4 s; no such queue"),
         ("if os.fork() == 0: time.sleep(20)\nsys.exit(7)", "exit status 7"),
         ("say('done', id='x')\ntime.sleep(60)", "not a valid hello"),
         ("print('{\"type\":' + '[' * 200_000)", "exit status 0"),

@@ -202,7 +202,7 @@ def test_the_first_process_may_be_silent_for_the_set_time_and_the_file_system_is
         pid = pid_of(engine, 0)
         result = engine.run(ENDLESS, workspace.path, "s", 3600, once(lambda: os.kill(pid, signal.SIGSTOP)))
     (error,) = result.errors
-    assert error.what == "the engine sent nothing for 3.00 s"
+    assert error.what == "the engine sent no message for 3.00 s"
     assert "file system" not in error.why + error.remedy
 
 

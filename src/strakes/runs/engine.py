@@ -234,7 +234,7 @@ class Engine(ABC):
                     return hello
                 why = f"it has version {hello.engine}, but strakes has {__version__}"
         except queue.Empty:
-            why = f"it sent nothing for {patience_s:.0f} s"
+            why = process.with_last_words(f"it sent no message for {patience_s:.0f} s")
         except (KeyError, TypeError, ValueError) as error:
             why = f"its first message is not a valid hello ({error})"
         self._forget()
@@ -367,7 +367,7 @@ def _own_error(talk: _Conversation, ended: _Ended, why: str, after_s: float, los
         "died": "the engine died",
         "limit": f"the plan did not end within {format_seconds(after_s)}",
         "cancelled": "the plan did not stop cleanly when it was cancelled",
-        "silent": f"the engine sent nothing for {format_seconds(after_s)}",
+        "silent": f"the engine sent no message for {format_seconds(after_s)}",
     }[ended]
     where = dict(lost)
     if talk.progress is not None:

@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.processes import private_mpi_directory, python_module
+from strakes.base.processes import mark_of, private_mpi_directory, process_start, python_module
 from strakes.base.units import counted, format_bytes
 from strakes.model.record import from_record
 from strakes.runs.launch import Launch
@@ -119,7 +119,7 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
 def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
     try:
         with private_mpi_directory() as variables:
-            done = run(["env", *map("=".join, variables.items()), *command], _START_S)
+            done = run(command, _START_S, mark=mark_of(os.getpid(), process_start(os.getpid()) or 0) | variables)
     except StrakesError as error:
         return [], f"{error.what}: {error.why}"
     nodes = []

@@ -170,7 +170,11 @@ class EngineProcess:
         else:
             self._close()
             how = ending(self._process.returncode)
-        return without_secrets("; ".join([how, *self._last_words]))
+        return self.with_last_words(how)
+
+    def with_last_words(self, what: str) -> str:
+        """Return ``what`` and the last lines that are no messages, as text."""
+        return without_secrets("; ".join([what, *self._last_words]))
 
     def _wait(self, seconds: float) -> bool:
         try:

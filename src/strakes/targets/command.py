@@ -120,7 +120,7 @@ def run(
     """Run a command with empty standard input and messages in English. Return its output and exit status.
 
     After the time limit, the command and its children are killed. Raises CommandTimeout, or EnvironmentLacksError if
-    the command cannot be started. ``mark``: environment variables that identify its processes (default: `mark_of`).
+    the command cannot be started. ``mark``: more environment variables (default: `mark_of`).
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0) if mark is None else mark

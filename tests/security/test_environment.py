@@ -191,7 +191,8 @@ def test_temporary_files_go_where_others_cannot_replace_them(
     os.chown(place, owner, owner)
     os.chown(place.parent, above, above)
     lines = (
-        "import os, tempfile; from strakes.base.processes import private_mpi_directory, secure_environment as f; f()\n"
+        "import os, tempfile; from strakes.base import processes; processes._RUN = '/none'\n"
+        "from strakes.base.processes import private_mpi_directory, secure_environment as f; f()\n"
         "name = 'OMPI_MCA_orte_top_session_dir'; others = os.environ.get(name, '')\n"
         "with private_mpi_directory() as variables: place = variables.get(name, '')\n"
         "assert not place or place != others > ''\n"
@@ -203,7 +204,7 @@ def test_temporary_files_go_where_others_cannot_replace_them(
         done = subprocess.run(
             words,
             cwd=place,
-            env={**environment, variable: str(place), "HOME": "/"},
+            env={**environment, variable: str(place)},
             capture_output=True,
             text=True,
             timeout=60,
@@ -216,7 +217,7 @@ def test_temporary_files_go_where_others_cannot_replace_them(
 def test_only_the_own_directory_of_open_mpi_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o1777)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setenv("HOME", "/")
+    monkeypatch.setattr("strakes.base.processes._RUN", "/none")
     for of_others in (False, True):
         with private_mpi_directory() as variables:
             path = Path(variables["OMPI_MCA_orte_top_session_dir"])
@@ -240,7 +241,7 @@ def test_a_home_and_a_configuration_of_this_user_are_kept(tmp_path: Path, monkey
     monkeypatch.setenv("CIB_file", "/tmp/cib.xml")
     secure_environment()
     assert "CIB_file" not in os.environ
-    assert os.geteuid() != 0 or os.environ.get("OMPI_MCA_orte_tmpdir_base") == str(tmp_path)  # noqa: SIM112
+    assert os.geteuid() != 0 or os.environ.get("OMPI_MCA_orte_tmpdir_base") == "/run"  # noqa: SIM112
     assert (os.environ["HOME"], os.environ["CEPH_CONF"]) == (str(tmp_path), "/site/ceph.conf")
     assert os.environ["XDG_CONFIG_HOME"] == str(tmp_path) and "XDG_CACHE_HOME" not in os.environ
 

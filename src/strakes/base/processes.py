@@ -80,22 +80,21 @@ def secure_environment() -> None:
     os.environ |= _mpi_variables()
 
 
-_MPI_DIRECTORY = "OMPI_MCA_orte_top_session_dir"
+_MPI_DIRECTORY, _RUN = "OMPI_MCA_orte_top_session_dir", "/run"
 
 
 def _mpi_variables() -> dict[str, str]:
     """Return variables that keep MPI from what other users prepared.
 
-    Open MPI would use a directory of another user, and follow links in it. Nobody else can make one in the home of
-    root, which is on all nodes. Others get a directory of a secret name in ``TMPDIR``, unless only they write there.
+    Open MPI would use a directory of another user, and follow links in it. Only root can make one in /run, which is on
+    all nodes. Others get a directory of a secret name in ``TMPDIR``, unless only they write there.
     hwloc would wait without end for the sockets of X displays, and shared file pointers of Open MPI, which strakes does
     not use, for a semaphore of a known name: any user can make these.
     """
     defaults = {"HWLOC_COMPONENTS": "-gl", "OMPI_MCA_sharedfp": "individual"}
     variables = {name: os.environ.get(name, value) for name, value in defaults.items()}
-    home = os.path.expanduser("~")
-    if os.geteuid() == 0 and home != "/" and _is_own_directory(home):
-        return variables | {"OMPI_MCA_orte_tmpdir_base": home}
+    if os.geteuid() == 0 and os.access(_RUN, os.W_OK) and _is_own_directory(_RUN):
+        return variables | {"OMPI_MCA_orte_tmpdir_base": _RUN}
     place = os.environ.get("TMPDIR") or "/tmp"
     with suppress(OSError):
         if os.stat(place).st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -84,7 +84,8 @@ class MpiEngine(Engine):
 
     @property
     def remedy(self) -> str:
-        return "Check that mpiexec belongs to the MPI of strakes-engine-mpi, and that it reaches the hosts."
+        check = "Check that mpiexec belongs to the MPI of strakes-engine-mpi, that it reaches the hosts"
+        return f"{check}, and that /dev/shm there has 8 MiB free for each rank."
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:

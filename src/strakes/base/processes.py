@@ -89,9 +89,14 @@ def _mpi_variables() -> dict[str, str]:
     Open MPI would use a directory of another user, and follow links in it. Only root can make one in /run, which is on
     all nodes. Others get a directory of a secret name in ``TMPDIR``, unless only they write there.
     hwloc would wait without end for the sockets of X displays, and shared file pointers of Open MPI, which strakes does
-    not use, for a semaphore of a known name: any user can make these.
+    not use, for a semaphore of a known name: any user can make these. An engine without launcher would start a daemon,
+    which uses shared memory of known names.
     """
-    defaults = {"HWLOC_COMPONENTS": "-gl", "OMPI_MCA_sharedfp": "individual"}
+    defaults = {
+        "HWLOC_COMPONENTS": "-gl",
+        "OMPI_MCA_sharedfp": "individual",
+        "OMPI_MCA_ess_singleton_isolated": "1",
+    }
     variables = {name: os.environ.get(name, value) for name, value in defaults.items()}
     if os.geteuid() == 0 and os.access(_RUN, os.W_OK) and _is_own_directory(_RUN):
         return variables | {"OMPI_MCA_orte_tmpdir_base": _RUN}

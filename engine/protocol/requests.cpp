@@ -72,7 +72,7 @@ std::string directory_of(const ObjectReader& reader) {
 }
 
 Identity identity_of(const ObjectReader& reader) {
-    return {.inode = reader.has("inode") ? reader.integer("inode", 1, UINT64_MAX) : 0,
+    return {.inode = reader.has("inode") ? reader.integer("inode", 0, UINT64_MAX) : 0,
             .device = reader.has("device") ? reader.integer("device", 1, UINT64_MAX) : 0};
 }
 

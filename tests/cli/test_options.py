@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,6 +86,9 @@ def test_two_outputs_to_one_file_are_refused_before_measuring(tmp_path: Path, na
     with pytest.raises(BadInputError, match="would overwrite an input file, another output"):
         parse("--json", f"{place}/out", "--html", f"{place}/{name}")
     assert parse("--json", "/dev/null", "--html", "/dev/null").json == Output(Path("/dev/null"))
+    if os.geteuid() == 0:
+        os.chown(place / "link", 12345, -1, follow_symlinks=False)  # An output replaces links of other users.
+        assert parse("--json", f"{place}/out", "--html", f"{place}/link").json == Output(place / "out")
 
 
 @pytest.mark.parametrize(("made", "said"), [(True, "strakes clean"), (False, "was renamed or replaced")])

@@ -40,7 +40,9 @@ def marker_of(path: Path) -> Marker:
     return marker
 
 
-def test_the_marker_names_run_host_and_process(tmp_path: Path) -> None:
+def test_the_marker_names_run_host_and_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write  # A server may write a part of what a call gives it.
+    monkeypatch.setattr(os, "write", lambda file, content: write(file, content[: len(content) // 2 + 1]))
     with Workspace.create(tmp_path, RUN) as workspace:
         assert workspace.path == tmp_path / f"strakes-{RUN}"
         document = json.loads((workspace.path / MARKER_NAME).read_text())
@@ -244,13 +246,13 @@ def test_root_follows_only_links_that_no_other_user_can_place(
             assert workspace.path.parent == place / "below"
         return
     found = refusal(home / "link" / "below")
-    assert "another user chooses" in found.what and str(place / "below") in found.remedy
-    with pytest.raises(BadInputError, match="another user chooses"):
+    assert "another user or server chooses" in found.what and str(place / "below") in found.remedy
+    with pytest.raises(BadInputError, match="another user or server chooses"):
         clean(home / "link")
     with pytest.raises(BadInputError, match="cannot work"):
         Workspace.create(home / "link" / "below", RUN, mount=find_mount(read_mounts(), str(place)))
     monkeypatch.setattr(calls, "call", lambda *_: (str(place), -1))
-    assert "takes its place" in refusal(home).why and not any((place / "below").iterdir())
+    assert "took its place" in refusal(home).why and not any((place / "below").iterdir())
 
 
 @pytest.mark.parametrize("made", ["directory", "file", "link"])

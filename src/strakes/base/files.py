@@ -108,7 +108,7 @@ def refuse_links_of_others(path: Path, real: Path) -> None:
     if os.geteuid() == 0:
         with _directory(path) as directory:
             if not os.path.samestat(os.fstat(directory), os.stat(real)):
-                raise PlantedFileError("another directory takes its place", path)
+                raise PlantedFileError("its inode number changed, or another directory took its place", path)
 
 
 def make_new_directory(path: Path) -> int:

@@ -76,7 +76,8 @@ def limits(
         if max_bytes < _SMALLEST_TARGET_BYTES:
             what, least = "there is too little free space to measure", format_bytes(_SMALLEST_TARGET_BYTES / free_share)
             free = f"{format_bytes(facts['free_bytes'])} free; strakes uses at most {free_share:.0%}"
-        why, remedy = " ".join((free, *facts.get("quotas", ()))), f"Free {least} there, or choose another directory."
+        why = " ".join((f"{free}.", *facts.get("quotas", ())))
+        remedy = f"Free {least} there, or choose another directory."
         raise BadInputError(what, where=str(facts["path"]), why=why, remedy=remedy)
     return max_bytes, max_items
 

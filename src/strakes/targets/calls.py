@@ -163,10 +163,9 @@ def _used(used: int, available: int) -> float:
 def mount_of(path: Path) -> Mount:
     """Return the mount that contains a path. Raises OSError if the path does not exist."""
     try:
-        number = call("mount", str(path))
+        return _mount_with(call("mount", str(path)), path)
     except UnansweredError:
         return _mount_by_name(str(path))
-    return _mount_with(number, path)
 
 
 def _mount_with(number: int, path: Path) -> Mount:
@@ -262,8 +261,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = 
     if done.status == child.EXCHANGED_STATUS:
         raise RefusedError(errno.ESTALE, f"the directory {held} was renamed or replaced", path)
     if done.status == child.REFUSED_STATUS and done.stderr.strip().isdigit():
-        number = int(done.stderr)
-        raise RefusedError(number, os.strerror(number), path)
+        raise RefusedError(int(done.stderr), os.strerror(int(done.stderr)), path)
     if done.status != 0:
         why = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.status}"
         raise MeasurementError(f"the call {name} failed", where=path, why=why)
@@ -310,7 +308,7 @@ def find_directory(path: Path) -> tuple[Path, Mount]:
         refuse_links_of_others(path, Path(real))
         return Path(real), _mount_with(number, Path(real))
     except PlantedFileError as error:
-        what, remedy = "another user chooses where this path leads", f"Give the path without links: {real}"
+        what, remedy = "another user or server chooses where this path leads", f"Give the path without links: {real}"
         raise BadInputError(what, where=str(path), why=str(error.strerror), remedy=remedy) from error
     except OSError as error:
         what, remedy = _UNUSABLE.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))

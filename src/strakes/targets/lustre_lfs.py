@@ -17,12 +17,12 @@ _NAME = re.compile(r"^([\w-]+)-([0-9a-f]+)(?: .+)?$")
 _TARGET = re.compile(r"^(\d+): (\S+) ([A-Z]+)$")
 _NID = re.compile(r"^\S+@[a-z0-9]+$")
 _VERSION = re.compile(r"^(?:version=|lfs |lctl |)(\d+\.\S+)$", re.MULTILINE)
-_SPACE = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\d+%\s.*?\[(?:MDT|OST):\d+\]\s*+(\w*)\s*$")
+_SPACE = re.compile(r"^(\S+)\s+(\d{1,20})\s+(\d{1,20})\s+(\d{1,20})\s+\d+%\s.*?\[(?:MDT|OST):\d+\]\s*+(\w*)\s*$")
 _SPACE_HEADING = re.compile(r"^UUID\s+(1K-blocks|Inodes)\b")
 _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
-# A number in ``lfs quota``. Brackets mean that a server did not answer, an asterisk that the limit is exceeded.
-_QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
+# A number of 64 bits in ``lfs quota``. In brackets if a server did not answer; an asterisk: the limit is exceeded.
+_QUOTA = re.compile(r"^\[?(\d{1,20})\]?\*?$")
 # Flag at the end of a line of ``lfs df`` -> its meaning.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 

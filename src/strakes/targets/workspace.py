@@ -344,9 +344,11 @@ def holds_nothing(directory: int) -> bool:
 def _write_marker(directory: int, marker: Marker) -> int:
     heart = os.open(MARKER_NAME, NEW_FILE, 0o644, dir_fd=directory)
     try:
-        content = marker.to_bytes()
-        if os.pwrite(heart, content, 0) != len(content):
-            raise OSError(errno.ENOSPC, "")
+        left = marker.to_bytes()
+        while left and (written := os.write(heart, left)):
+            left = left[written:]
+        if left:
+            raise OSError(errno.EIO, "")
         os.fsync(heart)
         os.fsync(directory)
     except BaseException:

@@ -89,6 +89,9 @@ def test_pools_and_their_targets() -> None:
 def test_a_quota_without_limits() -> None:
     used = Quota("user root", 318780 * 1024, 0, 1304, 0)
     assert quota("root", "/mnt/labfs").read(done("lfs_quota")) == used
+    large = replace(done("lfs_quota"), stdout=done("lfs_quota").stdout.replace("318780", "9" * 26))
+    with pytest.raises(MeasurementError, match="not understood"):
+        quota("root", "/mnt/labfs").read(large)
 
 
 def test_a_quota_of_a_long_path_over_its_limit_with_a_silent_server() -> None:

@@ -36,6 +36,7 @@ class _Fault:
 _HEADER = struct.Struct("<IIQQIIIHH")
 _ROOT = 1
 _MAX_WRITE = 128 << 10
+_BLOCK = 1 << 31  # st_blksize; Python's open() would fail with it.
 _WRITEBACK_CACHE, _BIG_WRITES = 1 << 16, 1 << 5
 _SIZE_IS_SET, _MODE_IS_SET = 1 << 3, 1 << 0
 _MNT_DETACH = 2
@@ -175,7 +176,7 @@ class _Server:
         node = self._nodes[number]
         size = len(node.data)
         return struct.pack(
-            "<6Q10I", number, size, -(-size // 512), 0, 0, 0, 0, 0, 0, node.mode, int(node.linked), 0, 0, 0, 4096, 0
+            "<6Q10I", number, size, -(-size // 512), 0, 0, 0, 0, 0, 0, node.mode, int(node.linked), 0, 0, 0, _BLOCK, 0
         )
 
     def _entry(self, number: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,11 +81,10 @@ def test_a_file_system_that_another_user_mounted_proves_no_owner(
     monkeypatch.setenv("STRAKES_RUN", str(tmp_path / "run"))
     hold.take(KnobPlace("k", "k", "/k"), "8", tmp_path, tmp_path)
     with faulty_mounted(mounter=OTHER) as mount:
-        shutil.copytree(tmp_path / "run", mount.place, dirs_exist_ok=True)
         mount.place.chmod(0o700)
         journal = make(tmp_path)
         path = mount.place / journal.name
-        path.write_bytes(journal.read_bytes())
+        subprocess.run(["cp", "-R", f"{tmp_path}/run/.", journal, mount.place], check=True)
         with pytest.raises(BadInputError, match="belongs to another user"):
             read(path)
         for place, count in ((tmp_path / "run", 1), (mount.place, 0)):

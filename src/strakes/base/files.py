@@ -9,13 +9,14 @@ that user.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 
@@ -58,6 +59,11 @@ def in_home(path: str, remedy: str) -> Path:
         raise EnvironmentLacksError(
             "the home directory is unknown", where=path, why=str(error), remedy=remedy
         ) from error
+
+
+def buffered(descriptor: int, mode: str) -> BinaryIO:
+    """Return a file object whose buffer does not have the size that a server reports (st_blksize), up to 4 GiB."""
+    return cast("BinaryIO", os.fdopen(descriptor, mode, io.DEFAULT_BUFFER_SIZE))
 
 
 @contextmanager
@@ -263,7 +269,7 @@ def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
 
 def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
     """Overwrite a file in the store, but not atomically. Raises the errors of :func:`open_kept`."""
-    with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
+    with buffered(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
         file.truncate(0)
         os.fchmod(file.fileno(), mode)
         file.write(content.encode() if isinstance(content, str) else content)
@@ -315,7 +321,7 @@ def read_kept(path: Path, most_bytes: int) -> bytes:
 
     Raises BadInputError for a file that is too large, and the errors of :func:`open_kept`.
     """
-    with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
+    with buffered(open_kept(path, os.O_RDONLY), "rb") as file:
         return read_whole(file, path, most_bytes)
 
 
@@ -357,7 +363,7 @@ def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
     """
     try:
         with _own_directory(path.parent) as directory:
-            file = os.fdopen(_open_at(path, os.O_RDONLY, 0, directory), "rb")
+            file = buffered(_open_at(path, os.O_RDONLY, 0, directory), "rb")
         state, owner = os.fstat(file.fileno()), owner_of(file.fileno())
         if owner != os.geteuid() or state.st_nlink > 1 or state.st_mode & _OTHERS_WRITE:
             file.close()
@@ -381,7 +387,7 @@ def _regular(descriptor: int, path: Path) -> BinaryIO:
     except BaseException:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb")
+    return buffered(descriptor, "rb")
 
 
 def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
@@ -515,7 +521,7 @@ def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
         way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
         # O_NONBLOCK: a pipe without a reader is an error (ENXIO), not an endless wait.
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        with os.fdopen(os.open(way[0], flags, dir_fd=way[1]), "wb") as file:
+        with buffered(os.open(way[0], flags, dir_fd=way[1]), "wb") as file:
             os.set_blocking(file.fileno(), True)
             file.write(content)
         return None
@@ -536,7 +542,7 @@ def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
     except OSError:  # NFS and Lustre do not support O_TMPFILE.
         descriptor, nameless = os.open(name, _FRESH, 0o600, dir_fd=directory), False
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with buffered(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fchmod(descriptor, mode)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_kept
+from strakes.base.files import PlantedFileError, buffered, open_kept, read_kept, replace_kept
 from strakes.base.finite import MOST_VALUES, parse_json, to_json
 
 # Maximum sizes of files in bytes, far above those of real runs. The largest known document has 0.2 MiB.
@@ -152,7 +152,7 @@ class AppendFile:
 
     def drop_torn_line(self) -> None:
         """Remove the incomplete last row that a killed writer left, so that the next row begins a new line."""
-        with open(self._descriptor, "rb", closefd=False) as file:
+        with buffered(os.dup(self._descriptor), "rb") as file:
             file.seek(0)
             os.ftruncate(self._descriptor, whole_length(file.read()))
 

@@ -205,7 +205,7 @@ def _sums(directory: str, pattern: str) -> list[tuple[str, str]]:
         for name in os.listdir(opened):
             try:
                 descriptor = os.open(name, READ_FILE, dir_fd=opened)
-                with open(descriptor, "rb") as file:
+                with open(descriptor, "rb", 0) as file:
                     # Drop cached pages, so that the data is read from the servers.
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
                     sums.append((name, hashlib.file_digest(file, "sha256").hexdigest()))

@@ -38,7 +38,7 @@ _MOST_LEVELS = 10_000
 MOST_LISTED = 10_000_000
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
-_MOST_FILE_BYTES = 65536
+_MOST_FILE_BYTES = 65536  # Also the size of buffers, because a server may report 4 GiB for it (st_blksize).
 _MOUNTED = "something else is mounted there"
 _KEPT = "the server still lists it after its removal, or a process made it again"
 UNANSWERED = "the file system does not answer"
@@ -292,14 +292,14 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             return remove_empty(parent, name, directory, path)
         marker = b""
         with suppress(FileNotFoundError):
-            with os.fdopen(os.open(MARKER_NAME, READ_FILE, dir_fd=directory), "rb") as file:
+            with os.fdopen(os.open(MARKER_NAME, READ_FILE, dir_fd=directory), "rb", _MOST_FILE_BYTES) as file:
                 marker = file.read(_MOST_FILE_BYTES)
             os.unlink(MARKER_NAME, dir_fd=directory)
     except OSError as error:
         return (Left(path, os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
     if left and marker:
-        with suppress(OSError), os.fdopen(os.open(MARKER_NAME, NEW_FILE, 0o644, dir_fd=directory), "wb") as file:
+        with suppress(OSError), os.fdopen(os.open(MARKER_NAME, NEW_FILE, 0o644, dir_fd=directory), "wb", 0) as file:
             file.write(marker)
     return left
 
@@ -385,7 +385,7 @@ def _remove_noted_objects(workspace: int, workspace_name: str) -> Iterator[Left]
 
         where = name
         try:
-            with os.fdopen(os.open(name, READ_FILE, dir_fd=workspace), "rb") as file:
+            with os.fdopen(os.open(name, READ_FILE, dir_fd=workspace), "rb", _MOST_FILE_BYTES) as file:
                 note = parse_json(file.read(_MOST_FILE_BYTES))
             where = f"s3://{note['bucket']}/{note['prefix']}"
             why = _other_store(note, workspace_name) or _remove_below(note["prefix"])

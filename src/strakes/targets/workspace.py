@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from strakes.base.errors import BadInputError, MeasurementError, ServersDeadError
-from strakes.base.files import closing, open_directory
+from strakes.base.files import buffered, closing, open_directory
 from strakes.base.processes import wait_for_end
 from strakes.targets import calls
 from strakes.targets.calls import find_directory
@@ -184,8 +184,8 @@ class Workspace:
 
     def write_file(self, name: str, text: str) -> None:
         """Create a small file in the workspace. Raises OSError if this fails."""
-        with os.fdopen(os.open(name, NEW_FILE, 0o644, dir_fd=self._directory), "w") as file:
-            file.write(text)
+        with buffered(os.open(name, NEW_FILE, 0o644, dir_fd=self._directory), "wb") as file:
+            file.write(text.encode())
 
     def remove_file(self, name: str) -> None:
         """Remove a file of the workspace if it exists. Raises OSError if this fails."""

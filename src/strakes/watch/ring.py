@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.files import open_directory, open_kept, remove_kept
+from strakes.base.files import buffered, open_directory, open_kept, remove_kept
 from strakes.base.finite import parse_json
 from strakes.base.units import format_bytes
 from strakes.model.record import from_record
@@ -191,7 +191,7 @@ def _event(line: bytes) -> WatchEvent:
 
 def _lines(path: Path, most_bytes: int) -> Iterator[bytes]:
     try:
-        with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
+        with buffered(open_kept(path, os.O_RDONLY), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - most_bytes))
             if size > most_bytes:
@@ -208,7 +208,7 @@ def _lines(path: Path, most_bytes: int) -> Iterator[bytes]:
 
 
 def _mend(path: Path) -> None:
-    with os.fdopen(open_kept(path, os.O_RDWR), "r+b") as file:
+    with buffered(open_kept(path, os.O_RDWR), "r+b") as file:
         size = file.seek(0, os.SEEK_END)
         if not size:
             return

@@ -55,7 +55,7 @@ def steps(live: LiveWatch, clock: Clock, until_s: float, every_s: float = 1.0) -
 class Creates:
     """A probe that creates a file each second; a creation takes 50 ms before ``slow_until_s``, and 1 ms later."""
 
-    slow_until_s = 0.0
+    slow_until_s, is_stopped = 0.0, False
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import signal
 import threading
 import time
 from collections import deque
@@ -25,7 +26,6 @@ from strakes.base.errors import (
     MeasurementError,
     ServersDeadError,
     StoppedForOthersError,
-    StrakesError,
 )
 from strakes.base.units import KIB, format_seconds, parse_seconds
 from strakes.model.phases import MixedPhase, Part, ProbePhase
@@ -128,13 +128,14 @@ class Probe:
         self._engine = LocalEngine()
         self._felt: deque[LoggedOperation] = deque()
         self._stopping = threading.Event()
-        self._failed: StrakesError | None = None
+        self._failed: Exception | None = None
+        self._pid = 0
         self._thread = threading.Thread(target=self._work, name="strakes-neighbour", daemon=True)
 
     def __enter__(self) -> Self:
-        hello = self._engine.start()
+        self._pid = self._engine.start().pid
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, hello.pid, _NICE)
+            os.setpriority(os.PRIO_PROCESS, self._pid, _NICE)
         self._thread.start()
         return self
 
@@ -142,12 +143,22 @@ class Probe:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._stopping.set()
+        if self.is_stopped:
+            os.kill(self._pid, signal.SIGCONT)
         self._engine.cancel()
         if isinstance(error, ServersDeadError):
             self._engine.cancel()
             return
         self._thread.join(_JOIN_S)
         self._engine.close()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether a signal, such as SIGSTOP, has stopped the engine."""
+        with suppress(OSError):
+            fields = Path(f"/proc/{self._pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            return fields[0] == "T" and int(fields[1]) == os.getpid()
+        return False
 
     def take(self) -> list[LoggedOperation]:
         """Return the operations that finished since the last call. Raises MeasurementError if the probe fails."""
@@ -168,7 +179,7 @@ class Probe:
                     on_log=self._felt.extend,
                     progress_s=max(_REPORT_S, _OPERATIONS_PER_REPORT / self._rate_per_s),
                 )
-            except StrakesError as error:
+            except Exception as error:  # noqa: BLE001 - take() raises it in the thread that can report it
                 self._failed = error
                 return
             if result.ended != "ok" and not self._stopping.is_set():

@@ -8,23 +8,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from strakes.base.units import counted, format_duration
 from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
-from strakes.runs.messages import LoggedOperation
 from strakes.targets.command import end_grace, is_ending
 from strakes.targets.marker import WATCH_RUN
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics
-from strakes.watch.probing import MACHINE_LIMITS, OPERATIONS, DirectoryProbe, describe_limit
+from strakes.watch.probing import OPERATIONS, DirectoryProbe, describe_failure
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import DAY_S, Ring, RingRow
 from strakes.watch.sources import CounterSource
 from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
+T = TypeVar("T")
 _TICK_S, _MINUTE_S = 1.0, 60.0
 _MOST_ROW_S = 600.0
 _NEWS_S = 300.0  # Seconds that metrics still show an ended alarm. Prometheus reads metrics once a minute by default.
@@ -35,6 +37,21 @@ _LATE_S, _STEP_S = 5.0, 2.0
 _LONG_S = 5.0  # Seconds of a step after which no further source is read: half the time limit of a command.
 # An alarm begins if this number of successive minutes miss a service level, and ends if as many minutes meet the level.
 _MINUTES = 5
+# Words of the gaps of a source, and of any other part of the watch: while it fails, and afterwards.
+_READ, _WORKS = ("cannot be read", "can be read", "could not be read"), ("does not work", "works", "did not work")
+
+
+def attempt(call: Callable[[], T], otherwise: T, *passed: type[Exception]) -> tuple[T, str]:
+    """Return the result of a call and "", or ``otherwise`` and the text of its error. Raises the kinds ``passed``.
+
+    A defect of one part must not end a watch, which should run for months.
+    """
+    try:
+        return call(), ""
+    except passed:
+        raise
+    except Exception as error:  # noqa: BLE001 - the caller reports it as a gap
+        return otherwise, describe_failure(error)
 
 
 @dataclass(frozen=True)
@@ -153,7 +170,8 @@ class LiveWatch:
     def step(self, since: Break = NO_BREAK) -> None:
         """Read the due sources, and report new events. ``since``: break since the last call."""
         now_s = self._clock()
-        events, self._first = [*self._first, *self._broken(since, now_s)], []
+        events, self._first = self._first, []
+        events += self._guarded("clock check", partial(self._broken, since, now_s), now_s)
         began_s = time.monotonic()
         # Read unreadable sources last, because each may take a time limit. Continue with them in the next step.
         for source in sorted(self._sources, key=lambda one: (one.name in self._unread, self._due_s[one.name])):
@@ -166,20 +184,9 @@ class LiveWatch:
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
         for probe in self._probes:
-            operations: Sequence[LoggedOperation] = ()
-            try:
-                operations, found = probe.step(now_s)
-            except MACHINE_LIMITS as error:
-                found = probe.fail(error, now_s)
-            events += found
-            for operation in operations:
-                took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
-                self._count(self._minute[1], probe, operation.phase, took_s)
-            if (hang := probe.hang(now_s)) is not None:
-                reading = CounterReading(f"probe of {probe.directory}", now_s, waits=(hang,))
-                events += self._watch.outages.add(reading)
+            events += self._probe(probe, now_s)
         if not 0 <= now_s - self._minute[0] < _MINUTE_S:
-            events += self._end_minute(now_s)
+            events += self._guarded("minute summary", partial(self._end_minute, now_s), now_s)
         if is_ending():  # strakes has killed the tools that were running.
             events = [event for event in events if event.kind != "gap" or event.ended_s is not None]
         self._report(events, now_s)
@@ -188,7 +195,38 @@ class LiveWatch:
         """End the probes, remove their workspaces, and store the last minute."""
         now_s = self._clock()
         events = [event for probe in self._probes for event in probe.close(now_s)]
-        self._report([*events, *self._end_minute(now_s)], now_s)
+        self._report([*events, *self._guarded("minute summary", partial(self._end_minute, now_s), now_s)], now_s)
+
+    def _guarded(self, part: str, call: Callable[[], list[WatchEvent]], now_s: float) -> list[WatchEvent]:
+        events, why = attempt(call, list[WatchEvent]())
+        return [*events, *self._gap(part, why, now_s, _WORKS)]
+
+    def _gap(self, part: str, said: str, now_s: float, words: tuple[str, str, str]) -> list[WatchEvent]:
+        fails, works, failed = words
+        gap, before = self._unread.get(part, (None, ""))
+        if said:
+            text = f"{part} {fails}: {said}"
+            gap = gap or WatchEvent("gap", part, now_s, now_s, text)
+            self._unread[part] = gap, said
+            return [replace(gap, told_s=now_s, text=text)] if said != before else []
+        if gap is None:
+            return []
+        del self._unread[part]
+        long = format_duration(max(0.0, now_s - gap.began_s))
+        return [_over(gap, now_s, f"{part} {works} again; for {long} it {failed}: {before}")]
+
+    def _probe(self, probe: DirectoryProbe, now_s: float) -> list[WatchEvent]:
+        try:
+            operations, events = probe.step(now_s)
+            for operation in operations:
+                took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
+                self._count(self._minute[1], probe, operation.phase, took_s)
+            if (hang := probe.hang(now_s)) is not None:
+                reading = CounterReading(f"probe of {probe.directory}", now_s, waits=(hang,))
+                events += self._watch.outages.add(reading)
+        except Exception as error:  # noqa: BLE001 - it becomes a gap
+            return probe.fail(error, now_s)
+        return events
 
     def _close_earlier(self, now_s: float) -> list[WatchEvent]:
         kept_until_s = self._ring.kept_until_s()
@@ -229,33 +267,19 @@ class LiveWatch:
         return events
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
-        try:
-            reading = source.read(now_s)
-        except MACHINE_LIMITS as error:
-            reading = CounterReading(source.name, now_s, missing=(describe_limit(error),))
-        said = "; ".join(reading.missing)[:_MOST_SAID]
-        events = []
+        reading, why = attempt(partial(source.read, now_s), CounterReading(source.name, now_s))
+        found, wrong = attempt(partial(self._watch.add, reading), list[WatchEvent]())
+        said = "; ".join(filter(None, (*reading.missing, why, wrong)))[:_MOST_SAID]
+        events = self._gap(source.name, said, now_s, _READ)
         if not said and source.name not in self._judged:
             self._judged.add(source.name)
-            for text in source.lacking(reading):
+            for text in attempt(lambda: [*source.lacking(reading)], list[str]())[0]:
                 subject = f"{source.name}: {text.partition(':')[0]}"
                 events.append(WatchEvent("gap", subject, now_s, now_s, f"{source.name}: not watched: {text}"))
         self._read_any |= not said
-        gap, before = self._unread.get(source.name, (None, ""))
-        if said:
-            self._missed[source.name] += 1
-            text = f"{source.name} cannot be read: {said}"
-            gap = gap or WatchEvent("gap", source.name, now_s, now_s, text)
-            self._unread[source.name] = gap, said
-            if said != before:
-                events.append(replace(gap, told_s=now_s, text=text))
-        elif gap:
-            del self._unread[source.name]
-            long = format_duration(max(0.0, now_s - gap.began_s))
-            text = f"{source.name} can be read again; for {long} it could not be read: {before}"
-            events.append(_over(gap, now_s, text))
+        self._missed[source.name] += bool(said)
         self._full = dict([*{**self._full, **reading.full}.items()][:_MOST_FULL])
-        return [*events, *self._watch.add(reading)]
+        return [*events, *found]
 
     @staticmethod
     def _count(figures: dict[str, Histogram], probe: DirectoryProbe, kind: str, took_s: float) -> None:
@@ -279,8 +303,15 @@ class LiveWatch:
         self._recent = figures
         if not figures and not read:
             return []
-        events = []
         row = RingRow(began_s, min(max(now_s - began_s, 1.0), _MOST_ROW_S), figures)
+        events = self._guarded("store", partial(self._store, row, now_s), now_s)
+        if values:
+            reading = CounterReading("probe", began_s, figures=values)
+            events += self._guarded("latency detector", partial(self._watch.add, reading), now_s)
+        return [*events, *self._guarded("service-level check", partial(self._service.add, row, now_s), now_s)]
+
+    def _store(self, row: RingRow, now_s: float) -> list[WatchEvent]:
+        events = []
         if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")
             text = f"the store can be written again; {lost} could not be stored: {self._ring.why}"
@@ -289,25 +320,34 @@ class LiveWatch:
         if not 0 <= now_s - self._thinned_s < DAY_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
-        if values:
-            events += self._watch.add(CounterReading("probe", began_s, figures=values))
-        return [*events, *self._service.add(row, now_s)]
+        return events
 
     def _report(self, events: list[WatchEvent], now_s: float) -> None:
         if self._ring.failing and self._full_store is None:
             text = f"the store cannot be written ({self._ring.why}): new readings are not stored"
             self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
             events.append(self._full_store)
-        self._alerts.tell([event for event in events if event.ended_s is not None or event.key not in self._open])
-        for event in [*events, *self._alerts.troubles(now_s)]:
-            self._ring.add_event(event)
-            self._say(event)
+        new = [event for event in events if event.ended_s is not None or event.key not in self._open]
+        events += self._guarded("alarm command", partial(self._alert, new, now_s), now_s)
+        texts = list[str]()
+        for event in events:
+            texts.append(attempt(partial(self._ring.add_event, event), False)[1])
+            texts.append(attempt(partial(self._say, event), None, BrokenPipeError)[1])
             known = self._open.pop(event.key, None) is not None
             self._reported[event.kind] += not known
             if event.ended_s is None and len(self._open) < _MOST_OPEN:
                 self._open[event.key] = event
             elif event.alarm and not known:
                 self._news[event.key] = (event, now_s + _NEWS_S)
+        if texts:
+            self._first += self._gap("report", next(filter(None, texts), ""), now_s, _WORKS)
+        self._first += self._guarded("metrics", partial(self._show, now_s), now_s)
+
+    def _alert(self, events: list[WatchEvent], now_s: float) -> list[WatchEvent]:
+        self._alerts.tell(events)
+        return self._alerts.troubles(now_s)
+
+    def _show(self, now_s: float) -> list[WatchEvent]:
         self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= _NEWS_S}
         alarms = [event for event in self._open.values() if event.alarm] + [event for event, _ in self._news.values()]
         missed = self._missed | Counter({str(probe.directory): probe.missed for probe in self._probes})
@@ -332,6 +372,7 @@ class LiveWatch:
             "full": self._full,
             "service_s": self._watch.service_s,
         }
+        return []
 
 
 def _over(gap: WatchEvent, now_s: float, text: str) -> WatchEvent:

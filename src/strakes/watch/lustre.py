@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from strakes.base.errors import MeasurementError
 from strakes.targets.answers import NotUnderstoodError
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
@@ -37,19 +38,19 @@ _OF_VALUE = re.compile(r"[\s\-a-zA-Z]")  # First character of a line that contin
 
 def read_text(source: str, time_s: float, text: str) -> CounterReading:
     """Parse the output of ``lctl get_param``, optionally followed by lines of /proc/diskstats."""
-    told = Completed(("lctl", "get_param", *_PATTERNS), 0, text, "")
-    disks = {match[1]: match[2] for line in told.stdout.splitlines() if (match := _DISK.match(line))}
-    lines, of_proc = list[str](), False
-    for line in told.stdout.splitlines():
-        # The value of a parameter ends at the first line of /proc.
-        of_proc = (of_proc or bool(_PROC.match(line))) and not _names_parameter(line)
-        if not of_proc and (_names_parameter(line) or _OF_VALUE.match(line)):
-            lines.append(line)
-    own = "\n".join(lines)
+    disks: dict[str, str] = {}
     try:
-        params = read_params(replace(told, stdout=own + "\n" if own else ""))
-    except NotUnderstoodError as error:
-        return CounterReading(source, time_s, work=_disk_work(disks), missing=(str(error),))
+        told = Completed(("lctl", "get_param", *_PATTERNS), 0, text, "")
+        disks |= {match[1]: match[2] for line in told.stdout.splitlines() if (match := _DISK.match(line))}
+        lines, of_proc = list[str](), False
+        for line in told.stdout.splitlines():
+            # The value of a parameter ends at the first line of /proc.
+            of_proc = (of_proc or bool(_PROC.match(line))) and not _names_parameter(line)
+            if not of_proc and (_names_parameter(line) or _OF_VALUE.match(line)):
+                lines.append(line)
+        params = read_params(replace(told, stdout="".join(f"{line}\n" for line in lines)))
+    except MeasurementError as error:
+        return CounterReading(source, time_s, work=_disk_work(disks), missing=(error.why or error.what,))
     return reading_of(source, time_s, params, disks)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from traceback import extract_tb
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.interrupts import interrupts_deferred
@@ -39,13 +40,18 @@ _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
 # Errors of the file system, not of the probe: any user who creates a file would get them.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _ANY = ""
-# Errors at a limit of processes, threads, open files or memory.
-MACHINE_LIMITS = (OSError, RuntimeError, MemoryError)
+def describe_failure(error: Exception) -> str:
+    """Return the text of an error that no part of the watch expects: a limit of this machine, or a defect of strakes.
 
-
-def describe_limit(error: Exception) -> str:
-    """Return an error at a limit of this machine as text, without the path or number that differs each time."""
-    return f"this machine refuses a process, a thread, a file or memory ({getattr(error, 'strerror', None) or error})"
+    The text has no path and no number that differs each time.
+    """
+    if isinstance(error, StrakesError):
+        return error.why or error.what
+    if isinstance(error, OSError | MemoryError) or "start new thread" in str(error):
+        why = getattr(error, "strerror", None) or str(error) or "no memory"
+        return f"this machine refuses a process, a thread, a file or memory ({why})"
+    last = extract_tb(error.__traceback__)[-1]
+    return f"internal error in strakes: {error!r} ({Path(last.filename).name}:{last.lineno})"
 
 
 class MountCheck:
@@ -132,6 +138,8 @@ class DirectoryProbe:
                 self._mounted_s = now_s
                 if why_not := self._mount.why_not():
                     raise EnvironmentLacksError(why_not)
+            if self._probe.is_stopped:
+                raise EnvironmentLacksError("a signal has stopped its engine")
             taken = self._probe.take()
         except StrakesError as error:
             self.stop()
@@ -195,13 +203,13 @@ class DirectoryProbe:
         """End the probe. The next start or ``close`` removes its files."""
         stack, self._stack, self._probe = self._stack, ExitStack(), None
         self._next_s.clear()
-        with suppress(StrakesError, OSError):
+        with suppress(Exception):
             stack.close()
 
     def fail(self, error: Exception, now_s: float) -> list[WatchEvent]:
-        """End the probe because of a limit of this machine. Return an event. The probe starts again later."""
+        """End the probe because of an unexpected error. Return an event. The probe starts again later."""
         self.stop()
-        return self._failed(describe_limit(error), now_s)
+        return self._failed(describe_failure(error), now_s)
 
     def close(self, now_s: float) -> list[WatchEvent]:
         """End the probe and remove its workspace. Return an event if the removal fails."""
@@ -213,8 +221,8 @@ class DirectoryProbe:
                 self._test.run()
                 self._make_workspace().remove()
             return []
-        except (StrakesError, *MACHINE_LIMITS) as error:
-            why = error.why or error.what if isinstance(error, StrakesError) else getattr(error, "strerror", error)
+        except Exception as error:  # noqa: BLE001 - other probes must end as well
+            why = getattr(error, "strerror", "") or describe_failure(error)
             text = f"{self._workspace.path} could not be removed ({why}): run "
             return [self._event(now_s, f"{text}strakes clean {shlex.quote(str(self.directory))}", now_s)]
 
@@ -281,7 +289,7 @@ class DirectoryProbe:
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
         # The check for a new mount is cheap, so repeat it often.
         self._again_s = now_s + _AGAIN_S
-        with suppress(*MACHINE_LIMITS):
+        with suppress(Exception):
             self._again_s = now_s + (_MOUNTED_EACH_S if self._mount.why_not() else _AGAIN_S)
         if self._test.hangs:
             self._again_s = now_s

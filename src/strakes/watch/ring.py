@@ -158,9 +158,10 @@ class Ring:
 
     def _write_late(self) -> bool:
         while self._late:
-            if not self._append(_EVENTS, self._late[0]):
+            event = self._late.popleft()  # An event that cannot be JSON is lost, so that it does not block the others.
+            if not self._append(_EVENTS, event):
+                self._late.appendleft(event)
                 return False
-            self._late.popleft()
         return True
 
     def _append(self, name: str, line: Mapping[str, object]) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import one_in
+from conftest import one_in, wait_for
 from mounts import FaultyMount, faulty_mounted
 from strakes.base.processes import kernel_waits, process_start
 
@@ -292,4 +292,5 @@ def test_a_command_that_hangs_is_ended_with_its_process() -> None:
     """
     with start(work) as process:
         printed, _ = process.communicate(timeout=30)
-    assert process.returncode == 7 and printed and not Path(f"/proc/{printed.strip()}").exists()
+    assert process.returncode == 7 and printed
+    wait_for(lambda: not Path(f"/proc/{printed.strip()}").exists())

@@ -40,6 +40,8 @@ _GONE = ("ENOENT", "ENOTDIR", "ESTALE")
 # Errors of the file system, not of the probe: any user who creates a file would get them.
 _REFUSALS = (errno.EROFS, errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _ANY = ""
+
+
 def describe_failure(error: Exception) -> str:
     """Return the text of an error that no part of the watch expects: a limit of this machine, or a defect of strakes.
 

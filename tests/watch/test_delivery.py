@@ -228,8 +228,8 @@ def test_names_with_control_characters_and_other_bytes_are_scraped_escaped() -> 
 def test_a_command_gets_each_alarm_once_on_its_standard_input(tmp_path: Path) -> None:
     alerts = AlertSender(["sh", "-c", f"cat >> {tmp_path}/events; echo >> {tmp_path}/events"])
     alarm = WatchEvent("saturation", "disk", 1.0, 2.0, "full")
-    alerts.tell([alarm, WatchEvent("gap", "disk", 1.0, 2.0, "not read")])
-    alerts.tell([])
+    alerts.tell([alarm, WatchEvent("gap", "disk", 1.0, 2.0, "not read")], 2.0)
+    alerts.tell([], 2.0)
     assert alerts.settle() == 0 and not alerts.why
     assert [json.loads(row)["subject"] for row in (tmp_path / "events").read_text().splitlines()] == ["disk"]
 
@@ -252,14 +252,14 @@ def test_a_failing_command_is_reported_once_and_again_when_it_works(monkeypatch:
 
     monkeypatch.setattr("strakes.watch.alerts.run_command", send)
     alerts = AlertSender(["page"])
-    for _ in range(2):
-        alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
+    alarm = WatchEvent("saturation", "disk", 1.0, 2.0, "full")
+    gaps = [gap for _ in range(2) for gap in alerts.tell([alarm], 10.0)]
     alerts.settle()
-    (gap,) = alerts.troubles(10.0)
-    assert "page: it ended with status 1; strakes does not retry" in gap.text and not alerts.troubles(11.0)
+    (gap,) = [*gaps, *alerts.tell([], 10.0)]
+    assert "page: it ended with status 1; strakes does not retry" in gap.text and not alerts.tell([], 11.0)
     fails = False
-    alerts.tell([WatchEvent("saturation", "disk", 1.0, 2.0, "full")])
+    gaps = alerts.tell([alarm], 20.0)
     alerts.settle()
-    (over,) = alerts.troubles(20.0)
+    (over,) = [*gaps, *alerts.tell([], 20.0)]
     assert over.told_s == 20.0 and over.text == "alarms are delivered by page again; 2 were lost"
     assert alerts.counts == {("page", "delivered"): 1, ("page", "waiting"): 0, ("page", "failed"): 2}

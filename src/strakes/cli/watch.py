@@ -137,8 +137,8 @@ def run_command(
         except (OSError, OverflowError, UnicodeError) as error:
             remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
             why = (isinstance(error, OSError) and error.strerror) or str(error)
-            where = f"{where}:{port}"
-            raise EnvironmentLacksError("metrics cannot be served", where=where, why=why, remedy=remedy) from error
+            what, where = "metrics cannot be served", f"{where}:{port}"
+            raise EnvironmentLacksError(what, where=where, why=why, remedy=remedy) from error
     found = (_target(directory, servers) for directory in directories)
     targets = list({target.path: target for target in found}.values())
     # Directories on one file system have the same counters, so read these only once.
@@ -178,8 +178,9 @@ def run_command(
     finally:
         if waiting := alerts.settle(1.0 if alerts.why else 10.0):
             lines.say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.why}")
-    lost = f"the last readings could not be stored: {ring.why}" if ring.failing else ""
-    lines.say(f"stopped; {lost or 'strakes watch report shows what was measured'}")
+    lost = ring.lost + len(ring.late)
+    text = f"{counted(lost, 'line')} could not be stored: {ring.why}"
+    lines.say(f"stopped; {text if lost else 'strakes watch report shows what was measured'}")
     lines.settle()
     return 0
 
@@ -271,8 +272,7 @@ def replay_command(
         noted = map(contents.add, readings(files, ahead_s))
         events, left_out = last_versions(event for reading in noted for event in watch.add(reading))
         alarms = counted(sum(event.alarm for event in events), "alarm")
-        lacking = contents.lacking()
-        document = {"top": watch.top, "lacking": lacking, "clocks_ahead_s": ahead_s}
+        document = {"top": watch.top, "lacking": (lacking := contents.lacking()), "clocks_ahead_s": ahead_s}
         notes = [f"not watched: {text}" for text in lacking]
         for name, seconds in ahead_s.items():
             differs = f"{format_duration(abs(seconds))} {'ahead' if seconds > 0 else 'behind'}"

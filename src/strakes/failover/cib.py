@@ -456,11 +456,11 @@ def _version(schema: str) -> tuple[int, ...]:
 
 def _has_ended(part: Xml.Element) -> bool:
     try:
-        end = datetime.fromisoformat(part.get("end", "").strip().replace(" ", "T", 1).replace(" ", ""))
-    except ValueError:
+        end = datetime.fromisoformat(part.get("end", "").strip().replace(" ", "T", 1).replace(" ", "")).astimezone(UTC)
+    except (ValueError, OverflowError):
         return False
     limited = part.tag == "date_expression" and part.get("operation") in ("lt", "in_range")
-    return limited and end.astimezone(UTC) < datetime.now(UTC)
+    return limited and end < datetime.now(UTC)
 
 
 def _replicas(bundle: Xml.Element) -> Iterator[str]:

@@ -373,6 +373,8 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     if len(resources) > MOST_RESOURCES:
         why = f"the files have more than {MOST_RESOURCES} resources"
         raise BadInputError("this configuration cannot be checked", where=str(root / "etc/drbd.d"), why=why)
+    bare = {name: re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", text) for name, text in texts.items() if name.endswith(".yaml")}
+    unclosed = [name for name, text in bare.items() if len(re.findall(r"[{[]", text)) != len(re.findall(r"[]}]", text))]
     return Setup(
         where=where,
         root=root,
@@ -383,7 +385,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         lustre=texts.get("lustre/make-targets.sh", ""),
         texts=texts,
         nodes_assumed=nodes_assumed,
-        undefined=tuple(built[1].undefined) if built else (),
+        undefined=(*(built[1].undefined if built else ()), *(f"{name} has an unclosed bracket" for name in unclosed)),
     )
 
 
@@ -409,6 +411,8 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         why = f"together with the files before, it is larger than {_MOST_BYTES >> 20} MiB" if left < 0 else ""
         if number := ENDLESS.search(texts[name]):
             why = f"a number begins with {number[0][:20]} and has more than {MOST_DIGITS} digits"
+        if "\0" in texts[name] and name.endswith((".conf", ".res", ".xml", ".yaml")):
+            why = "it contains zero bytes, so it is damaged or in UTF-16"
         if why:
             raise BadInputError("this is not a configuration", where=str(root / name), why=why)
     return texts

@@ -389,14 +389,11 @@ class Span:
     @property
     def text(self) -> str:
         """Return the bounds in words, such as "2 s to 3 min". Empty if the upper bound is 0."""
-        return f"{_rough(self.least_s)} to {_rough(self.most_s)}" if self.most_s else ""
+        ends = (f"{end_s:.0f} s" if end_s < 120 else f"{end_s / 60:.0f} min" for end_s in (self.least_s, self.most_s))
+        return " to ".join(ends) if self.most_s else ""
 
 
 NO_WAIT = Span()
-
-
-def _rough(value_s: float) -> str:
-    return f"{value_s:.0f} s" if value_s < 120 else f"{value_s / 60:.0f} min"
 
 
 @dataclass(frozen=True)

@@ -54,16 +54,13 @@ class AlertSender:
         states = (("delivered", self._delivered), ("waiting", len(self._waiting)), ("failed", self._failed))
         return {(escaped(self._words[0]), state): count for state, count in states} if self._words else {}
 
-    def tell(self, events: Sequence[WatchEvent]) -> None:
-        """Queue the events that are alarms."""
+    def tell(self, events: Sequence[WatchEvent], now_s: float) -> list[WatchEvent]:
+        """Queue the events that are alarms. Return an event if the command has begun to fail or has recovered."""
         for event in (event for event in events if event.alarm and self._words):
             if len(self._waiting) < _MOST_WAITING:
                 self._waiting.append(self._pool.submit(run_command, self._words, event))
             else:
                 self._failed += 1
-
-    def troubles(self, now_s: float) -> list[WatchEvent]:
-        """Return an event if, since the last call, the command has begun to fail or has recovered."""
         self._collect()
         if bool(self.why) == self._reported:
             return []

@@ -15,14 +15,7 @@ _BUCKETS, _MOST_COUNT = range(-400, 401), 10**15
 
 
 class Histogram(Counter[int]):
-    """Counts of values by bucket number.
-
-    >>> histogram = Histogram()
-    >>> for value in [1.0] * 98 + [5.0, 9.0]:
-    ...     histogram.add(value)
-    >>> round(histogram.percentile(0.5), 2), round(histogram.percentile(0.99), 1), histogram.total()
-    (1.0, 5.0, 100)
-    """
+    """Counts of values by bucket number."""
 
     def add(self, value: float) -> None:
         """Count one value in seconds. Infinity counts as a failed operation."""

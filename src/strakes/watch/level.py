@@ -134,13 +134,7 @@ def _is_back(known: Change, change: Change) -> bool:
 
 
 def _change(size: float, *, relative: bool) -> str:
-    """Format a change with its sign. With ``relative``, ``size`` is the ratio new / old, and the text is in percent.
-
-    >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-40.0, relative=False)
-    ('-40%', '0%', '-40')
-    >>> _change(0.0, relative=False)
-    '0'
-    """
+    """Format a change with its sign. With ``relative``, ``size`` is the ratio new / old, and the text is in percent."""
     if not relative:
         return f"{size:+.4g}" if size else "0"
     return f"{size - 1:+.0%}" if abs(size - 1) >= 0.005 else "0%"

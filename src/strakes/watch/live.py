@@ -6,11 +6,11 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from strakes.base.units import counted, format_duration
 from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
@@ -42,15 +42,12 @@ _READ, _WORKS = ("cannot be read", "can be read", "could not be read"), ("does n
 
 
 def attempt(call: Callable[[], T], otherwise: T, *passed: type[Exception]) -> tuple[T, str]:
-    """Return the result of a call and "", or ``otherwise`` and the text of its error. Raises the kinds ``passed``.
-
-    A defect of one part must not end a watch, which should run for months.
-    """
+    """Return the result of a call and "", or ``otherwise`` and the text of its error. Raises the kinds ``passed``."""
     try:
         return call(), ""
     except passed:
         raise
-    except Exception as error:  # noqa: BLE001 - the caller reports it as a gap
+    except Exception as error:  # noqa: BLE001 - a defect of one part must not end a watch
         return otherwise, describe_failure(error)
 
 
@@ -328,31 +325,27 @@ class LiveWatch:
             self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
             events.append(self._full_store)
         new = [event for event in events if event.ended_s is not None or event.key not in self._open]
-        events += self._guarded("alarm command", partial(self._alert, new, now_s), now_s)
-        texts = list[str]()
+        events += self._guarded("alarm command", partial(self._alerts.tell, new, now_s), now_s)
+        wrong = list[str]()
         for event in events:
-            texts.append(attempt(partial(self._ring.add_event, event), False)[1])
-            texts.append(attempt(partial(self._say, event), None, BrokenPipeError)[1])
+            wrong.append(attempt(partial(self._ring.add_event, event), False)[1])
+            wrong.append(attempt(partial(self._say, event), None, BrokenPipeError)[1])
             known = self._open.pop(event.key, None) is not None
             self._reported[event.kind] += not known
             if event.ended_s is None and len(self._open) < _MOST_OPEN:
                 self._open[event.key] = event
             elif event.alarm and not known:
                 self._news[event.key] = (event, now_s + _NEWS_S)
-        if texts:
-            self._first += self._gap("report", next(filter(None, texts), ""), now_s, _WORKS)
-        self._first += self._guarded("metrics", partial(self._show, now_s), now_s)
+        self.metrics.now, why = attempt(partial(self._figures, now_s), self.metrics.now)
+        if events or why:
+            self._first += self._gap("report", next(filter(None, (why, *wrong)), ""), now_s, _WORKS)
 
-    def _alert(self, events: list[WatchEvent], now_s: float) -> list[WatchEvent]:
-        self._alerts.tell(events)
-        return self._alerts.troubles(now_s)
-
-    def _show(self, now_s: float) -> list[WatchEvent]:
+    def _figures(self, now_s: float) -> Mapping[str, Mapping[Any, float]]:
         self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= _NEWS_S}
         alarms = [event for event in self._open.values() if event.alarm] + [event for event, _ in self._news.values()]
         missed = self._missed | Counter({str(probe.directory): probe.missed for probe in self._probes})
         missed["store"] = self._ring.lost
-        self.metrics.now = {
+        return {
             "latencies": {
                 (directory, operation, f"{100 * share:g}"): histogram.percentile(share)
                 for name, histogram in self._recent.items()
@@ -372,7 +365,6 @@ class LiveWatch:
             "full": self._full,
             "service_s": self._watch.service_s,
         }
-        return []
 
 
 def _over(gap: WatchEvent, now_s: float, text: str) -> WatchEvent:

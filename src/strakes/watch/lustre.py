@@ -55,11 +55,7 @@ def read_text(source: str, time_s: float, text: str) -> CounterReading:
 
 
 def _names_parameter(line: str) -> bool:
-    """Return whether the line begins with NAME.NAME=. A regular expression could take quadratic time.
-
-    >>> [_names_parameter(line) for line in ("mdt.a.md_stats=", "0.a=1", ".=", "a b.c=", "8 0 sda")]
-    [True, True, False, False, False]
-    """
+    """Return whether the line begins with NAME.NAME=. A regular expression could take quadratic time."""
     word = re.match(r"\S*", line)
     assert word is not None
     dot = word[0].find(".", 1)

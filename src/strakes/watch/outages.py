@@ -372,11 +372,7 @@ def _in_words(low_s: float, high_s: float) -> str:
 
 
 def names(targets: Sequence[str]) -> str:
-    """Return up to 12 target names as text. If there are more, the text ends with "and N more".
-
-    >>> names(["b", "a"]), names([f"t{number:02}" for number in range(15)])[-19:]
-    ('a, b', 't10, t11 and 3 more')
-    """
+    """Return up to 12 target names as text. If there are more, the text ends with "and N more"."""
     most = sorted(targets)[:_MOST_NAMES]
     more = len(targets) - len(most)
     return ", ".join(most) + (f" and {more} more" if more else "")

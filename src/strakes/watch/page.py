@@ -66,11 +66,7 @@ def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool
 
 
 def _part(seconds: float, span_s: float) -> str:
-    """Return a duration and its share of the time span as text.
-
-    >>> _part(200.0, 30 * 86400.0), _part(0.0, 100.0)
-    ('3 min 20 s (0.0%)', '0 s (0.0%)')
-    """
+    """Return a duration and its share of the time span as text."""
     long = format_duration(seconds) if seconds else "0 s"
     return f"{long} ({min(1.0, seconds / span_s):.1%})"
 

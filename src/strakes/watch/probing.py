@@ -43,12 +43,9 @@ _ANY = ""
 
 
 def describe_failure(error: Exception) -> str:
-    """Return the text of an error that no part of the watch expects: a limit of this machine, or a defect of strakes.
-
-    The text has no path and no number that differs each time.
-    """
+    """Return the text of an error, without the names of calls and paths that may differ each time."""
     if isinstance(error, StrakesError):
-        return error.why or error.what
+        return error.what if isinstance(error, calls.UnansweredError) or not error.why else f"{error.what}: {error.why}"
     if isinstance(error, OSError | MemoryError) or "start new thread" in str(error):
         why = getattr(error, "strerror", None) or str(error) or "no memory"
         return f"this machine refuses a process, a thread, a file or memory ({why})"
@@ -224,7 +221,7 @@ class DirectoryProbe:
                 self._make_workspace().remove()
             return []
         except Exception as error:  # noqa: BLE001 - other probes must end as well
-            why = getattr(error, "strerror", "") or describe_failure(error)
+            why = getattr(error, "strerror", "") or getattr(error, "why", "") or describe_failure(error)
             text = f"{self._workspace.path} could not be removed ({why}): run "
             return [self._event(now_s, f"{text}strakes clean {shlex.quote(str(self.directory))}", now_s)]
 

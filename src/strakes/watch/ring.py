@@ -34,7 +34,6 @@ _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 _MOST_LATE = 1000  # Maximum number of events queued while the store cannot be written. Memory grows in proportion.
 _MOST_LINE_BYTES = 1 << 20
 _MOST_EVENTS_BYTES = 16 << 20  # Maximum size of events to read: about 40,000 events. A page shows 500.
-_MOST_FILE_BYTES = 1 << 30  # Maximum size of a file to append to. A server may report new events without end.
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class RingRow(Minute):
 class Ring:
     """Store of a watch in a directory. ``to_read``: open the store read-only.
 
-    ``lost``: number of rows and events that could not be written. ``damaged``: number of unreadable lines by file.
+    ``lost``: number of rows and events that could not be written. ``late``: events that wait to be written.
+    ``damaged``: number of unreadable lines by file.
     """
 
     def __init__(self, directory: Path, *, to_read: bool = False) -> None:
@@ -56,7 +56,7 @@ class Ring:
         self.failing = False
         self.why = ""
         self.damaged: dict[str, int] = {}
-        self._late: deque[Mapping[str, object]] = deque()
+        self.late: deque[Mapping[str, object]] = deque()
         self._lock = -1
         if to_read:
             return
@@ -115,9 +115,9 @@ class Ring:
 
     def add_event(self, event: WatchEvent) -> bool:
         """Write an event, or queue it if that fails. Return whether it was written."""
-        self._late.append(asdict(event))
-        if len(self._late) > _MOST_LATE:
-            self._late.popleft()
+        self.late.append(asdict(event))
+        if len(self.late) > _MOST_LATE:
+            self.late.popleft()
             self.lost += 1
         return self._write_late()
 
@@ -157,18 +157,16 @@ class Ring:
         self.damaged[path.name] = damaged
 
     def _write_late(self) -> bool:
-        while self._late:
-            event = self._late.popleft()  # An event that cannot be JSON is lost, so that it does not block the others.
+        while self.late:
+            event = self.late.popleft()  # An event that cannot be JSON is lost, so that it does not block the others.
             if not self._append(_EVENTS, event):
-                self._late.appendleft(event)
+                self.late.appendleft(event)
                 return False
         return True
 
     def _append(self, name: str, line: Mapping[str, object]) -> bool:
         try:
             with closing(AppendFile(self.directory / name, durable=False)) as file:
-                if os.fstat(file.fileno()).st_size > _MOST_FILE_BYTES:
-                    raise EnvironmentLacksError("", why=f"{name} is larger than {format_bytes(_MOST_FILE_BYTES)}")
                 file.append(line)
         except (StrakesError, OSError) as error:
             self.failing, self.why = True, error.why if isinstance(error, StrakesError) else error.strerror or ""

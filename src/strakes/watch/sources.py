@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from strakes.base.errors import StrakesError
-from strakes.targets.calls import UnansweredError
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import SERVER, SINCE, DataTargetState, Interruption, Observation
 from strakes.targets.local import LocalTarget
@@ -19,7 +18,7 @@ from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import Answers, get_param
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of
-from strakes.watch.probing import MountCheck
+from strakes.watch.probing import MountCheck, describe_failure
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 
 _JOBS = ".job_stats"
@@ -34,11 +33,6 @@ _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 
 def _spent_s() -> float:
     return sum(os.times()[:4])
-
-
-def _why(error: StrakesError) -> str:
-    # Omit the name of the call that got no answer, so that repeated errors have the same text.
-    return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 
 class CounterSource(Protocol):
@@ -75,7 +69,7 @@ class LustreSource:
             params = get_param(*wanted).ask(self.ask)
             disks = disk_lines(self.ask(("cat", "/proc/diskstats")).stdout) if self.disks else {}
         except StrakesError as error:
-            return CounterReading(self.name, time_s, missing=(_why(error),))
+            return CounterReading(self.name, time_s, missing=(describe_failure(error),))
         reading = reading_of(self.name, time_s, params, disks)
         if jobs:
             self._jobs_s = time_s + min((_spent_s() - before_s) / _MOST_SHARE, _SELDOM_S)
@@ -142,7 +136,7 @@ class TargetSource:
                 full |= self.target.fullness()
                 self._full_s = time_s
         except StrakesError as error:
-            missing = (_why(error),)
+            missing = (describe_failure(error),)
         group = DISKS if isinstance(self.target, LocalTarget) else DATA_TARGETS
         work: dict[str, dict[str, Work]] = {}
         serving = {name: 0.0 for name, state in states.items() if state.serving}

@@ -59,11 +59,7 @@ class WatchEvent:
 
     @property
     def certainty(self) -> str:
-        """Return the probability in percent (at most 99.9 %), or "" for an observed fact.
-
-        >>> [WatchEvent("heavy", "", 0, 0, "", sure=sure).certainty for sure in (0.99964, 1.0, 0.9, None)]
-        ['99.9 %', '99.9 %', '90 %', '']
-        """
+        """Return the probability in percent (at most 99.9 %), or "" for an observed fact."""
         return "" if self.sure is None else f"{min(int(self.sure * 1000), 999) / 10:g} %"
 
 

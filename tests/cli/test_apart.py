@@ -261,9 +261,10 @@ def test_a_watchdog_limits_the_wait_of_a_blocked_command_and_then_restores_setti
         from types import SimpleNamespace
         from strakes.runs import watchdog
         from strakes.targets.target import LostServer
+        act = watchdog.before_forced_end(lambda: "a=9", lambda: os.write(1, b"restored"))
         watchdog.LOST_FOR_S, watchdog._UNWIND_S, watchdog.GRACE_S = 0.0, 0.0, {wait_s}
         target = SimpleNamespace(mount=SimpleNamespace(remote=True), path="/mnt/d", lost_servers=lambda: {lost})
-        with watchdog.servers_watched([target]), watchdog.before_forced_end(lambda: os.write(1, b"restored") and "a=9"):
+        with watchdog.servers_watched([target] if {wait_s or lost == DEAD} else []), act:
             os.mkdir({str(mount.place / "d")!r})
         return 7
     """

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
 from strakes.base.interrupts import ended_after
 from strakes.base.processes import commands_of, descendants_of, kernel_waits, process_start, wait_in_words
-from strakes.runs.watchdog import DONE, ENDING_S, SHARED, TOLD_TO_END, tell_parent, write_error
+from strakes.runs.watchdog import DONE, ENDING_S, SHARED, tell_parent, write_error
 
 _Explain = Callable[[], tuple[str, str, str]]
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -144,9 +144,8 @@ class _Watch:
             call = f"process {self._child} {waits[0]}, has been" if waits else "strakes has been"
             error.why = f"{call} in one call for more than {_DEAD_AFTER_S:g} s. {error.why}".strip()
         write_error(error.lines())
-        os.kill(self._child, TOLD_TO_END)
-        ends_s = time.monotonic() + ENDING_S
-        while self._status is None and process_start(self._child) is not None and time.monotonic() < ends_s:
+        SHARED.must_end, ends_s = 1, time.monotonic() + ENDING_S
+        while SHARED.acts and self._status is None and time.monotonic() < ends_s:
             self._handle_signal(_TICK_S)
         if self._status is None:
             os.kill(self._child, signal.SIGKILL)

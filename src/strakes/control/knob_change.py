@@ -17,8 +17,8 @@ from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import ROLES, Bindings, ServerUnreadError, knobs_of, remembering
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError, values_in_force
-from strakes.control.knob_restore import Restored, close_change, left_named, settle, shown, still_changed
-from strakes.runs.watchdog import ENDING_S, before_forced_end, write_error
+from strakes.control.knob_restore import Restored, close_change, left_named, settle, shown
+from strakes.runs.watchdog import ENDING_S, write_error
 from strakes.targets.command import CommandCutOffError
 from strakes.targets.target import Target
 
@@ -132,11 +132,7 @@ def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJou
     journal = KnobJournal.begin(root, str(target.path), command_line())
     change = Change()
 
-    def undo() -> str:
-        _put_back(target, root, journal, change)
-        return still_changed(journal)
-
-    with left_named(journal), before_forced_end(undo):
+    with left_named(journal, lambda: _put_back(target, root, journal, change)):
         try:
             for knob, wanted, places in plan:
                 for place in places:

@@ -14,12 +14,12 @@ from itertools import takewhile
 from pathlib import Path
 
 from strakes.base.errors import StrakesError
-from strakes.base.interrupts import last_words
 from strakes.base.processes import commands_of, lock_holder
 from strakes.control.knob_hold import KnobRecord, give_back, hand_over, original, other_store, records
 from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.model.record import to_record
+from strakes.runs.watchdog import before_forced_end
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
 _COMMANDS_END_S = 20.0
@@ -123,7 +123,7 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     if journal is None:
         why, left = _user_of(state.owner, life, state.path), state.open_entries if state.path.exists() else ()
         return [_outcome(state.id, entry, "in use", None, why) for entry in left]
-    with left_named(journal):
+    with left_named(journal, bool):
         for number in _left_commands(state.owner, _COMMANDS_END_S):
             with suppress(OSError):
                 os.kill(number, signal.SIGKILL)
@@ -131,18 +131,17 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
 
 
 @contextmanager
-def left_named(journal: KnobJournal) -> Iterator[None]:
-    """Release a journal at the end of a ``with`` block. If the block fails, name the settings still changed."""
+def left_named(journal: KnobJournal, undo: Callable[[], object]) -> Iterator[None]:
+    """Release a journal after a ``with`` block. If the block fails, name the settings that are still changed."""
     words = partial(still_changed, journal)
-    last_words.append(words)
     try:
-        yield
+        with before_forced_end(words, undo):
+            yield
     except BaseException as error:
         if left := words():
             error.add_note(left)
         raise
     finally:
-        last_words.remove(words)
         journal.release()
 
 

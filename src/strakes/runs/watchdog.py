@@ -16,12 +16,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from ctypes import Structure, c_double, c_int, sizeof
+from ctypes import Structure, c_int, sizeof
 from types import FrameType
 from typing import Literal
 
 from strakes.base.errors import ServersDeadError, StrakesError
 from strakes.base.foreign_text import for_terminal
+from strakes.base.interrupts import last_words
 from strakes.targets import command
 from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
@@ -37,40 +38,67 @@ GRACE_S = 16.0
 ENDING_S = 4.0
 # Maximum seconds for the main thread to end the command. Then the watchdog ends the process.
 _UNWIND_S = 2.0
-# Signals by which the parent ends this process (all threads block the signal, and the watchdog polls for it), and by
-# which this process reports that its work is done.
-TOLD_TO_END, DONE = signal.SIGUSR2, signal.SIGUSR1
+# Signal by which this process reports to its parent that its work is done.
+DONE = signal.SIGUSR1
 # Seconds until a query for unreachable servers counts as blocked. Then a child process tests the directory.
 _SLOW_S = 3.0
 
 
 class _Shared(Structure):
-    """Memory shared with the process ``parent`` (0: none), which watches this process.
+    """Memory shared with the process ``parent`` (0: none). ``status``: exit status of the work if ``is_done``.
 
-    ``status``: exit status of the work if ``is_done``. ``is_unlimited``: whether the parent waits for dead servers
-    without limit. ``lost_s``: time.monotonic() of the last report of lost servers.
+    ``is_unlimited``: whether the parent waits for dead servers without limit. ``must_end``: the parent ends this
+    process, after ``acts`` acts of it. ``lost_s``: time.monotonic() of the last report of lost servers.
     """
 
-    parent: int
-    status: int
-    is_done: int
-    is_unlimited: int
-    lost_s: float
-    _fields_ = (("parent", c_int), ("status", c_int), ("is_done", c_int), ("is_unlimited", c_int), ("lost_s", c_double))
+    _fields_ = tuple(
+        (one, c_int) for one in ("parent", "status", "is_done", "is_unlimited", "must_end", "acts", "lost_s")
+    )
 
 
 SHARED = _Shared.from_buffer(mmap.mmap(-1, sizeof(_Shared)))
-_last_acts: list[Callable[[], str]] = []
+_last_acts: list[Callable[[], object]] = []
 
 
 @contextmanager
-def before_forced_end(act: Callable[[], str]) -> Iterator[None]:
-    """Call ``act`` and print its result if the watchdog ends the process during the ``with`` block."""
+def before_forced_end(words: Callable[[], str], act: Callable[[], object]) -> Iterator[None]:
+    """Call ``act`` and print ``words()`` if the watchdog or the parent ends the process during the ``with`` block."""
+    stopping = threading.Event()
+    with suppress(RuntimeError):  # No thread can be started.
+        threading.Thread(target=_end_when_told, args=(stopping,), daemon=True).start()
     _last_acts.append(act)
+    last_words.append(words)
+    SHARED.acts = len(_last_acts)
     try:
         yield
     finally:
+        stopping.set()
+        last_words.remove(words)
         _last_acts.remove(act)
+        SHARED.acts = len(_last_acts)
+
+
+def _end_when_told(stopping: threading.Event) -> None:
+    while not SHARED.must_end:
+        if stopping.wait(_TICK_S):
+            return
+    _end_by_force(stopping)
+
+
+def _end_by_force(stopping: threading.Event, lines: Sequence[str] = ()) -> None:
+    with suppress(RuntimeError):
+        threading.Thread(target=_act, daemon=True).start()  # It may hang.
+    if not stopping.wait(ENDING_S - 2 * _TICK_S):
+        write_error((*lines, *(f"  also: {text}" for words in last_words if (text := words()))))
+        tell_parent(ServersDeadError.exit_status)
+        os._exit(ServersDeadError.exit_status)
+
+
+def _act() -> None:
+    command.end_running()
+    for act in reversed(_last_acts):
+        with suppress(StrakesError, OSError):
+            act()
 
 
 def advice(path: str, *, resumable: bool = True) -> str:
@@ -99,8 +127,6 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
     stopping = threading.Event()
     watchdog = _Watchdog(remote, stopping)
     before = signal.signal(signal.SIGALRM, watchdog.raise_error)
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {TOLD_TO_END})
-    watchdog.start()
     try:
         yield
     finally:
@@ -109,7 +135,6 @@ def servers_watched(targets: Sequence[Target]) -> Iterator[None]:
         command.end_running()
         command.end_grace()
         signal.signal(signal.SIGALRM, before)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class Course:
@@ -142,8 +167,6 @@ class _Watchdog:
         self._looks = [_Look(target, stopping) for target in targets]
         self._stopping = stopping
         self._error: ServersDeadError | None = None
-
-    def start(self) -> None:
         for work in (self._work, *(look.repeat for look in self._looks)):
             threading.Thread(target=work, name="strakes-watchdog", daemon=True).start()
 
@@ -154,12 +177,9 @@ class _Watchdog:
     def _work(self) -> None:
         course = Course()
         while course.state != "over" and not self._stopping.wait(_TICK_S):
-            if TOLD_TO_END in signal.sigpending():
-                write_error(f"strakes: {text}" for text in self._restore())
-                os._exit(ServersDeadError.exit_status)
             lost = {look: servers for look in self._looks if (servers := look.lost())}
             changed = course.step(time.monotonic(), {name: each for of in lost.values() for name, each in of.items()})
-            SHARED.lost_s = time.monotonic() if lost else 0.0
+            SHARED.lost_s = int(time.monotonic()) if lost else 0
             if changed and course.state == "reported":
                 write_error((f"{_sentences(lost)} Waiting for at most {GRACE_S:.0f} s.",))
         if course.state == "over" and not self._stopping.is_set():
@@ -171,23 +191,8 @@ class _Watchdog:
         error = self._error = ServersDeadError(what, where=str(path), why=why, remedy=advice(str(path)))
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
         command.end_running()
-        ends_s = time.monotonic() + ENDING_S
-        if self._stopping.wait(_UNWIND_S):
-            return
-        left = self._restore()
-        if self._stopping.wait(max(0.0, ends_s - time.monotonic())):
-            return
-        write_error((*error.lines(), *(f"  also: {text}" for text in left)))
-        tell_parent(error.exit_status)
-        os._exit(error.exit_status)
-
-    def _restore(self) -> list[str]:
-        command.end_running()
-        texts = []
-        for act in reversed(_last_acts):
-            with suppress(StrakesError, OSError):
-                texts.append(act())
-        return [text for text in texts if text]
+        if not self._stopping.wait(_UNWIND_S):
+            _end_by_force(self._stopping, error.lines())
 
 
 def write_error(lines: Iterable[str]) -> None:

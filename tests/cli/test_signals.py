@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,18 +82,23 @@ def test_a_third_signal_ends_the_command_at_once() -> None:
         assert process.communicate(timeout=20)[1].endswith("  also: a=9 is changed\n") and process.returncode == 130
 
 
-def test_a_deferred_interrupt_is_delivered_after_the_protected_block() -> None:
+@pytest.mark.parametrize(("patience_s", "made"), [(10.0, ["made"]), (0.02, [])])
+def test_a_deferred_interrupt_is_delivered_after_the_protected_block_or_a_time_limit(
+    monkeypatch: pytest.MonkeyPatch, patience_s: float, made: list[str]
+) -> None:
+    monkeypatch.setattr("strakes.base.interrupts._PATIENCE_S", patience_s)
     remembered = []
 
     def make() -> None:
         with interrupts_deferred():
             os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
             remembered.append("made")
         remembered.append("not heard")
 
     with orderly_signals(), pytest.raises(KeyboardInterrupt):
         make()
-    assert remembered == ["made"]
+    assert remembered == made and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
 def test_a_survey_interrupted_before_it_measured_leaves_nothing(

@@ -14,6 +14,8 @@ from strakes.base.errors import StrakesError
 
 # The watchdog thread (runs/watchdog.py) interrupts the main thread by SIGALRM.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+# Seconds to defer signals. A server can keep a system call from ending, because Python repeats a call after EINTR.
+_PATIENCE_S = 10.0
 _MOST_BYTES = 768 << 20  # Maximum memory for a file. The process takes less than 1 GB.
 # Functions that return a text to print if a signal ends the process at once. They run in a signal handler.
 last_words: list[Callable[[], str]] = []
@@ -21,25 +23,39 @@ last_words: list[Callable[[], str]] = []
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Run the handlers of signals only at the end of a ``with`` block. No effect outside the main thread."""
+    """Run the handlers of signals at the end of a ``with`` block, or if it does not end within 10 s of the signal.
+
+    No effect outside the main thread.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     heard: list[tuple[int, FrameType | None]] = []
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    for wanted in _SIGNALS:
-        if callable(handlers[wanted]):
-            signal.signal(wanted, lambda *what: heard.append(what))
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append((number, frame))
+        if len(heard) == 1:
+            signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+        elif number == signal.SIGALRM:
+            run_handlers()
+
+    def run_handlers() -> None:
+        while heard:
+            number, frame = heard.pop(0)
+            if callable(heard_by := handlers[signal.Signals(number)]):
+                heard_by(number, frame)
+
+    deferred = {number: by for number, by in handlers.items() if callable(by) or number == signal.SIGALRM}
+    for wanted in deferred:
+        signal.signal(wanted, hear)
     try:
         yield
     finally:
-        for known, handler in handlers.items():
-            if callable(handler):
-                signal.signal(known, handler)
-        for number, frame in heard:
-            heard_by = handlers[signal.Signals(number)]
-            assert callable(heard_by)
-            heard_by(number, frame)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for known, handler in deferred.items():
+            signal.signal(known, handler)
+        run_handlers()
 
 
 @contextmanager

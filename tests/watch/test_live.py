@@ -21,12 +21,15 @@ from strakes.targets.clean import clean
 from strakes.targets.mountinfo import Mount
 from strakes.targets.removal import Left, remove_with_limit
 from strakes.watch.alerts import AlertSender
+from strakes.watch.histogram import Histogram
 from strakes.watch.live import NO_BREAK, Break, LiveWatch
+from strakes.watch.outages import Outages
 from strakes.watch.page import render_watch_page
-from strakes.watch.probing import CreateTest
+from strakes.watch.probing import CreateTest, DirectoryProbe
 from strakes.watch.reading import CounterReading
 from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
+from strakes.watch.watch import Watch
 
 
 def test_a_server_that_is_unavailable_for_an_hour_is_reported_once_and_when_it_is_back(tmp_path: Path) -> None:
@@ -126,6 +129,17 @@ def test_a_hang_that_is_over_does_not_pause_the_probe(tmp_path: Path, monkeypatc
         Late.told_until_s = told_until_s
         told, _ = probed(place, monkeypatch, Late)
         assert sum("pauses for" in event.text for event in told) == texts, told
+
+
+def test_a_stopped_engine_of_the_probe_is_a_gap_and_no_outage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(Scheduled):
+        def take(self) -> list[LoggedOperation]:
+            self.is_stopped = 1100 <= self.clock.now_s + 1 < 1150
+            return super().take()
+
+    told, ring = probed(tmp_path, monkeypatch, lambda clock: Stopped(clock, range(1100, 1150)))
+    assert [event.kind for event in told] == ["gap", "gap"] and "a signal has stopped its engine" in told[0].text
+    assert told[1].ended_s == pytest.approx(1160, abs=2) and longest_s(ring) < 0.01
 
 
 def test_minutes_without_an_answer_are_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,13 +351,19 @@ def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float) -> None:
 
 
 class Limited(Scripted):
+    error: Exception = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
     def read(self, time_s: float) -> CounterReading:
         if 1100 <= time_s < 1230:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            raise self.error
         return super().read(time_s)
 
 
-@pytest.mark.parametrize("kind", [Scripted, Limited])
+class Broken(Limited):
+    error = ZeroDivisionError("planted")
+
+
+@pytest.mark.parametrize("kind", [Scripted, Limited, Broken])
 def test_a_source_that_does_not_answer_is_soon_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Scripted]
 ) -> None:
@@ -354,6 +374,7 @@ def test_a_source_that_does_not_answer_is_soon_read_again(
     steps(live, clock, 1500)
     lost, again = told
     assert lost.told_s == 1200 and again.told_s == 1230
+    assert ("internal error in strakes: ZeroDivisionError('planted') (test_live.py:" in lost.text) == (kind is Broken)
     assert again.began_s == lost.began_s == 1200 and again.ended_s == 1230
     monkeypatch.setattr("strakes.watch.live.is_ending", lambda: clock.now_s > 2000)
     steps(live, clock, 2500)
@@ -395,3 +416,26 @@ def test_clean_removes_the_directory_of_a_test_that_was_interrupted() -> None:
         mounted.mend()
         (name,) = os.listdir(mounted.place)
         assert clean(mounted.place).removed == (str(mounted.place / name),)
+
+
+PARTS = ((Watch, "add"), (Outages, "add"), (Ring, "add"), (Ring, "add_event"), (DirectoryProbe, "step"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [*PARTS, (DirectoryProbe, "waits_s"), (Histogram, "percentile"), (AlertSender, "tell")]
+)
+def test_a_defect_of_one_part_is_a_gap_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type, name: str
+) -> None:
+    clock, told = Clock(), list[WatchEvent]()
+    monkeypatch.setattr("strakes.watch.probing.Probe", lambda *_, **__: Scheduled(clock, range(1300, 1340)))
+    source = Scripted({second: CounterReading("script", second) for second in range(2000) if second % 300 > 40})
+    live = LiveWatch([tmp_path], [source], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
+    with monkeypatch.context() as planted:
+        steps(live, clock, 1200)
+        planted.setattr(kind, name, lambda *_, **__: 1 / 0)
+        steps(live, clock, 1400)
+    steps(live, clock, 1700)
+    live.close()
+    defects = [event for event in told if "ZeroDivisionError" in event.text]
+    assert 1 <= len({event.key for event in defects}) <= 3 and defects[-1].ended_s is not None, told

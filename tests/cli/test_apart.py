@@ -233,12 +233,12 @@ def test_the_work_gets_a_broken_pipe_when_its_reader_closes() -> None:
 def test_work_continues_and_ends_although_its_reader_is_stopped(is_read: bool) -> None:
     work = """
         from strakes.cli.say import LineWriter
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         lines = LineWriter()
         for number in range(3000):
             lines.say(f"{number} {'x' * 200}")
-        signal.signal(signal.SIGTERM, lambda *_: None)
         print("all", file=sys.stderr, flush=True)
-        signal.pause()
+        signal.sigwait({signal.SIGTERM})
         return 0
     """
     with start(work) as process:

@@ -52,7 +52,8 @@ def interrupts_deferred() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if heard:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for known, handler in deferred.items():
             signal.signal(known, handler)
         run_handlers()

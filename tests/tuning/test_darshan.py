@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import GIB, KIB, MIB
 from strakes.tuning.advise_app import app_from_text, to_toml
-from strakes.tuning.advise_darshan import FileRecord, LogFacts, app_of, read_log, read_logs
+from strakes.tuning.advise_darshan import FileRecord, LogFacts, _facts, app_of, read_log, read_logs
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -161,6 +163,14 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(BadInputError, match="the Darshan log is damaged"):
         read_log(path)
+
+
+@pytest.mark.parametrize("ranks", [-1, 0, 2**62])
+def test_an_impossible_number_of_ranks_is_refused(monkeypatch: pytest.MonkeyPatch, ranks: int) -> None:
+    report = SimpleNamespace(metadata={"job": {"nprocs": ranks}}, modules={})
+    monkeypatch.setitem(sys.modules, "darshan", SimpleNamespace(DarshanReport=lambda *_, **__: report))
+    with pytest.raises(BadInputError, match="number of ranks"):
+        _facts("log")
 
 
 def test_a_missing_file_a_text_file_and_a_directory_without_logs_are_refused(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from typing import Any, get_args
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.file_kinds import refuse_other_kind
+from strakes.base.interrupts import limited
 from strakes.base.processes import ending
-from strakes.base.units import GIB, KIB, MIB, format_bytes
+from strakes.base.units import GIB, KIB, MIB, MOST, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
 # Darshan's modules for the lowest layer. They also count the calls of MPI-IO, as POSIX calls or DFS calls.
@@ -43,8 +44,6 @@ _LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # Rank number of records with sums over all ranks. Darshan writes such a record for a file that all ranks share.
 _ALL_RANKS = -1
-# Memory limit for reading. An intact log needs less than 1 GiB; a damaged log may request any amount.
-_MOST_MEMORY_BYTES = 8 << 30
 # The description of the application omits phases with less than this share of all data.
 _SMALL_SHARE = 0.02
 # Time limits in seconds: for one log, and for all logs of a directory. Reading a damaged log may never end.
@@ -191,14 +190,16 @@ def read_log(path: Path) -> LogFacts:
 
 
 def _answer(path: Path, answers: Connection) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
     silent = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(silent, stream)
     try:
-        answers.send(_facts(str(path)))
+        with limited(_MOST_READ_S, BadInputError):
+            answers.send(_facts(str(path)))
+    except BadInputError as error:
+        answers.send(error.what)
     except (AttributeError, LookupError, TypeError):
         answers.send("PyDarshan found parts missing")
     except Exception as error:  # noqa: BLE001 (PyDarshan raises whatever numpy and cffi raise)
@@ -214,7 +215,7 @@ def _facts(path: str) -> LogFacts:
     counted = [name for name in _COUNTED_MODULES if name in modules]
     for name in counted:
         report.mod_read_all_records(name, dtype="pandas")
-    return LogFacts(
+    facts = LogFacts(
         program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
         ranks=int(metadata["nprocs"]),
         run_s=float(metadata.get("run_time", 0.0)),
@@ -222,6 +223,9 @@ def _facts(path: str) -> LogFacts:
         records={name: _records(report, name) for name in counted},
         partial=tuple(name for name in counted if report.modules[name].get("partial_flag")),
     )
+    if not 1 <= facts.ranks <= MOST or facts.moved_bytes > MOST:
+        raise BadInputError("its number of ranks or of bytes is impossible")
+    return facts
 
 
 def _records(report: Any, module: str) -> tuple[FileRecord, ...]:

@@ -174,7 +174,7 @@ def main() -> int:
             if status >= 0 or foreground:
                 return status if status >= 0 else 128 - status
             why = "memory may have run out (see dmesg)" if status == -signal.SIGKILL else ""
-            remedy = "Remove leftover files, and undo what is still changed, with: strakes clean DIR"
+            remedy = "strakes clean DIR removes leftover files; strakes knobs journal lists settings still changed."
             killed = EnvironmentLacksError(f"the worker process was {ending(status)}", why=why, remedy=remedy)
         return EnvironmentLacksError.exit_status if killed is None else _complain(killed)
     except (OSError, RuntimeError) as error:

@@ -178,7 +178,7 @@ def main() -> int:
             killed = EnvironmentLacksError(f"the worker process was {ending(status)}", why=why, remedy=remedy)
         return EnvironmentLacksError.exit_status if killed is None else _complain(killed)
     except (OSError, RuntimeError) as error:
-        if (known := _of_the_system(error)) is None:
+        if (known := killed or _of_the_system(error)) is None:
             raise
         return _complain(known, error)
 

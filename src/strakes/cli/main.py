@@ -165,7 +165,7 @@ def main() -> int:
 
     def work() -> int:
         secure_environment()
-        return run(arguments, _invoke if killed is None else partial(_recover_from, killed))
+        return run(arguments, None if killed is None else partial(_recover_from, killed))
 
     foreground, explain = name == "lab" and "exec" in arguments, partial(_trouble, arguments)
     try:
@@ -225,30 +225,11 @@ def _trouble(arguments: Sequence[str]) -> tuple[str, str, str]:
     return where, " ".join(texts), remedy
 
 
-def _invoke(arguments: list[str]) -> int:
-    # click's main() is not used, because it mistakes every broken pipe, even the engine's, for a closed stdout.
-    try:
-        with cli.make_context("strakes", arguments) as ctx:
-            _require_limits()
-            if arguments and not {"--help", "-h"} & set(arguments):
-                _recover(_name_of(arguments), arguments)
-            result = cli.invoke(ctx)
-            status = result if isinstance(result, int) else 0
-            from strakes.cli.options import FAILED_OUTPUTS
-
-            for error in ctx.meta.get(FAILED_OUTPUTS, ()):
-                status = status or error.exit_status
-                _complain(error)
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    return status
-
-
-def run(arguments: Sequence[str], invoke: Callable[[list[str]], int] = _invoke) -> int:
+def run(arguments: Sequence[str], invoke: Callable[[list[str]], int] | None = None) -> int:
     """Run one command line and return its exit status. Raises no errors."""
     with orderly_signals():
         try:
-            status = invoke(list(arguments))
+            status = (invoke or _invoke)(list(arguments))
             sys.stdout.flush()
             return status
         except click.exceptions.NoArgsIsHelpError as error:
@@ -277,6 +258,25 @@ def run(arguments: Sequence[str], invoke: Callable[[list[str]], int] = _invoke) 
             what = f"internal error in strakes: {type(error).__name__}"
             remedy = f"Please report this bug with this log: {write_log(error, arguments)}"
             return _complain(StrakesError(what, why=str(error), remedy=remedy), error)
+
+
+def _invoke(arguments: list[str]) -> int:
+    # click's main() is not used, because it mistakes every broken pipe, even the engine's, for a closed stdout.
+    try:
+        with cli.make_context("strakes", arguments) as ctx:
+            _require_limits()
+            if arguments and not {"--help", "-h"} & set(arguments):
+                _recover(_name_of(arguments), arguments)
+            result = cli.invoke(ctx)
+            status = result if isinstance(result, int) else 0
+            from strakes.cli.options import FAILED_OUTPUTS
+
+            for error in ctx.meta.get(FAILED_OUTPUTS, ()):
+                status = status or error.exit_status
+                _complain(error)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return status
 
 
 def _require_limits() -> None:  # With too little memory, OpenBLAS would hang.

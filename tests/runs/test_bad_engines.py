@@ -46,6 +46,7 @@ def start_fails(executable: Path) -> EnvironmentLacksError:
         ("while not time.sleep(0.1): print('no such queue')", "sent no message for 4 s; no such queue"),
         ("if os.fork() == 0: time.sleep(20)\nsys.exit(7)", "exit status 7"),
         ("say('done', id='x')\ntime.sleep(60)", "not a valid hello"),
+        ("hello(nodes=[{'host': 'a b', 'ranks': [0], 'pids': ['x']}])", "not a valid hello"),
         ("print('{\"type\":' + '[' * 200_000)", "exit status 0"),
         ('print(\'{"type": "hello", "version": {}}\')', "exit status 0"),
     ],

@@ -200,15 +200,8 @@ def test_temporary_files_go_where_others_cannot_replace_them(
     )
     for variable in ("TMPDIR", "TEMP", "TMP"):
         environment = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TEMP", "TMP")}
-        words = [sys.executable, "-I", "-c", lines]
-        done = subprocess.run(
-            words,
-            cwd=place,
-            env={**environment, variable: str(place)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        words, own = [sys.executable, "-I", "-c", lines], {**environment, variable: str(place)}
+        done = subprocess.run(words, cwd=place, env=own, capture_output=True, text=True, timeout=60)
         used = str(place) if kept else "/tmp"
         private = "" if kept and mode == 0o700 else rf"{used}/strakes_\w{{32}}"
         assert re.fullmatch(f"{used} {used} {private} False\n", done.stdout), (done.stdout, done.stderr)

@@ -126,6 +126,6 @@ def hello_from_message(message: Mapping[str, Any]) -> Hello:
     nodes = message.get("nodes", ())
     counts = {node["host"]: len(node["ranks"]) for node in nodes}
     ranks = {
-        f"{node['host']} {pid}": rank for node in nodes for rank, pid in zip(node["ranks"], node["pids"], strict=True)
+        f"{node['host']} {pid:d}": rank for node in nodes for rank, pid in zip(node["ranks"], node["pids"], strict=True)
     }
     return from_record(Hello, {**message, "nodes": counts, "ranks": ranks})

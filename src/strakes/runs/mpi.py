@@ -84,8 +84,7 @@ class MpiEngine(Engine):
 
     @property
     def remedy(self) -> str:
-        check = "Check that mpiexec belongs to the MPI of strakes-engine-mpi, that it reaches the hosts"
-        return f"{check}, and that /dev/shm there has 8 MiB free for each rank."
+        return "Check that mpiexec belongs to the MPI of strakes-engine-mpi, reaches the hosts, and that /dev/shm has space."
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:
@@ -105,8 +104,8 @@ class MpiEngine(Engine):
         return not self._ranks_here(hello)
 
     def _ranks_here(self, hello: Hello | None) -> list[int]:
-        here = (pid for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node())
-        return [pid for pid in map(int, here) if _is_rank(pid)]
+        ranks = (name.rpartition(" ") for name in (hello.ranks if hello else ()))
+        return [int(pid) for host, _, pid in ranks if host == platform.node() and _is_rank(int(pid))]
 
     def _hear(self, line: str) -> None:
         if len(self._named) < _MOST_NAMED and (named := _NAMED.search(line)) is not None:

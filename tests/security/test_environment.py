@@ -30,7 +30,7 @@ def shell(line: str, place: Path, **environment: str) -> subprocess.CompletedPro
 
 LONG_DOCUMENT = (
     "import click; from strakes.cli import main; "
-    "main._invoke = lambda _: click.echo('x' * 1_000_000); raise SystemExit(main.run(['export']))"
+    "raise SystemExit(main.run(['export'], lambda _: click.echo('x' * 1_000_000)))"
 )
 
 

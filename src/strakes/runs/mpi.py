@@ -84,7 +84,7 @@ class MpiEngine(Engine):
 
     @property
     def remedy(self) -> str:
-        return "Check that mpiexec belongs to the MPI of strakes-engine-mpi, reaches the hosts, and that /dev/shm has space."
+        return "Check that mpiexec belongs to the MPI of strakes-engine-mpi and reaches the hosts. Is /dev/shm full?"
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         if hello is None:

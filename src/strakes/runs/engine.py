@@ -234,7 +234,7 @@ class Engine(ABC):
                     return hello
                 why = f"it has version {hello.engine}, but strakes has {__version__}"
         except queue.Empty:
-            why = process.with_last_words(f"it sent no message for {patience_s:.0f} s")
+            why = process.how_it_ended(f"it sent no message for {patience_s:.0f} s")
         except (KeyError, TypeError, ValueError) as error:
             why = f"its first message is not a valid hello ({error})"
         self._forget()

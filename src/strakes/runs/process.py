@@ -162,19 +162,15 @@ class EngineProcess:
         self._close(reap_s)
         return self._process.returncode is not None
 
-    def how_it_ended(self) -> str:
-        """Return how the process ended, and its last lines that are no messages, as text."""
-        if not self._wait(_JOIN_S):
+    def how_it_ended(self, how: str = "") -> str:
+        """Return ``how``, else how the process ended, and its last lines that are no messages, as text."""
+        if not how and not self._wait(_JOIN_S):
             self.stop(_JOIN_S)
             how = "it closed its output"
-        else:
+        elif not how:
             self._close()
             how = ending(self._process.returncode)
-        return self.with_last_words(how)
-
-    def with_last_words(self, what: str) -> str:
-        """Return ``what`` and the last lines that are no messages, as text."""
-        return without_secrets("; ".join([what, *self._last_words]))
+        return without_secrets("; ".join([how, *self._last_words]))
 
     def _wait(self, seconds: float) -> bool:
         try:

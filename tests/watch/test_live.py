@@ -50,24 +50,6 @@ def test_a_server_that_is_unavailable_for_an_hour_is_reported_once_and_when_it_i
     assert (gap.began_s, gap.ended_s) == (1100.0, 4700.0)
 
 
-@pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
-def test_a_clock_that_steps_is_reported_and_the_watch_goes_on(tmp_path: Path, step_s: float) -> None:
-    clock, told = Clock(), list[WatchEvent]()
-    clock.now_s = 100_000.0
-
-    class Always(Scripted):
-        def read(self, time_s: float) -> CounterReading:
-            return CounterReading("script", time_s, full={"t": 0.95 if len(told) and time_s % 7 else 0.1})
-
-    live = LiveWatch([], [Always({})], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
-    steps(live, clock, clock.now_s + 50, 10)
-    clock.now_s += step_s
-    steps(live, clock, clock.now_s + 50, 10)
-    said = "the clock was set back" if step_s < 0 else "nothing was read for"
-    assert told[0].kind == "gap" and said in told[0].text
-    assert "saturation" in [event.kind for event in told]
-
-
 def test_a_short_fail_over_stays_in_the_metrics_for_five_minutes(tmp_path: Path) -> None:
     clock = Clock()
 
@@ -332,7 +314,8 @@ def test_the_time_while_the_watch_was_stopped_is_not_latency(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
-def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float) -> None:
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float, noticed: bool) -> None:
     clock, told = Clock(), list[WatchEvent]()
     clock.now_s = 100_000.0
 
@@ -342,28 +325,25 @@ def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float) -> None:
 
     live = LiveWatch([], [Always({})], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
     for second in range(100):
-        live.step(Break(stepped_s=step_s) if second == 50 else NO_BREAK)
+        live.step(Break(stepped_s=step_s) if second == 50 and noticed else NO_BREAK)
         clock.now_s += 1 + step_s * (second == 49)
     (gap,) = told
-    assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
-    page = render_watch_page(Ring(tmp_path), 0.0, 200_000.0, ())
-    assert f'<td class="short"></td><td>{gap.text}</td>' in page
+    if noticed:
+        assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
+        page = render_watch_page(Ring(tmp_path), 0.0, 200_000.0, ())
+        assert f'<td class="short"></td><td>{gap.text}</td>' in page
+    else:
+        assert ("the clock was set back" if step_s < 0 else "nothing was read for") in gap.text
 
 
 class Limited(Scripted):
-    error: Exception = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
     def read(self, time_s: float) -> CounterReading:
         if 1100 <= time_s < 1230:
-            raise self.error
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         return super().read(time_s)
 
 
-class Broken(Limited):
-    error = ZeroDivisionError("planted")
-
-
-@pytest.mark.parametrize("kind", [Scripted, Limited, Broken])
+@pytest.mark.parametrize("kind", [Scripted, Limited])
 def test_a_source_that_does_not_answer_is_soon_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Scripted]
 ) -> None:
@@ -374,7 +354,6 @@ def test_a_source_that_does_not_answer_is_soon_read_again(
     steps(live, clock, 1500)
     lost, again = told
     assert lost.told_s == 1200 and again.told_s == 1230
-    assert ("internal error in strakes: ZeroDivisionError('planted') (test_live.py:" in lost.text) == (kind is Broken)
     assert again.began_s == lost.began_s == 1200 and again.ended_s == 1230
     monkeypatch.setattr("strakes.watch.live.is_ending", lambda: clock.now_s > 2000)
     steps(live, clock, 2500)
@@ -418,7 +397,14 @@ def test_clean_removes_the_directory_of_a_test_that_was_interrupted() -> None:
         assert clean(mounted.place).removed == (str(mounted.place / name),)
 
 
-PARTS = ((Watch, "add"), (Outages, "add"), (Ring, "add"), (Ring, "add_event"), (DirectoryProbe, "step"))
+PARTS = (
+    (Scripted, "read"),
+    (Watch, "add"),
+    (Outages, "add"),
+    (Ring, "add"),
+    (Ring, "add_event"),
+    (DirectoryProbe, "step"),
+)
 
 
 @pytest.mark.parametrize(
@@ -437,5 +423,5 @@ def test_a_defect_of_one_part_is_a_gap_and_the_others_go_on(
         steps(live, clock, 1400)
     steps(live, clock, 1700)
     live.close()
-    defects = [event for event in told if "ZeroDivisionError" in event.text]
+    defects = [event for event in told if "internal error in strakes: ZeroDivisionError(" in event.text]
     assert 1 <= len({event.key for event in defects}) <= 3 and defects[-1].ended_s is not None, told

@@ -228,6 +228,9 @@ class Answers(Away):
 
 
 def test_a_line_longer_than_any_row_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
+    name = "\xe9" * 250_000  # of a target, from a server
+    Ring(tmp_path).add_event(WatchEvent("slow-target", name, 0.0, 0.0, name, evidence={"target": name}))
+    assert [len(event.text) for event in Ring(tmp_path, to_read=True).events()] == [4000]
     Ring(tmp_path).add(row(START_S, np.random.default_rng(3)))
     (path,) = tmp_path.glob("rows-*")
     os.truncate(path, 1 << 34)

@@ -16,6 +16,7 @@ from pathlib import Path
 from traceback import extract_tb
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.foreign_text import without_secrets
 from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import counted, format_duration
 from strakes.runs.messages import LoggedOperation
@@ -50,7 +51,7 @@ def describe_failure(error: Exception) -> str:
         why = getattr(error, "strerror", None) or str(error) or "no memory"
         return f"this machine refuses a process, a thread, a file or memory ({why})"
     last = extract_tb(error.__traceback__)[-1]
-    return f"internal error in strakes: {error!r} ({Path(last.filename).name}:{last.lineno})"
+    return f"internal error in strakes: {without_secrets(repr(error)[:200])} ({Path(last.filename).name}:{last.lineno})"
 
 
 class MountCheck:

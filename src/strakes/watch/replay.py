@@ -218,13 +218,7 @@ def changes_of(series: WatchedSeries, alarms_a_month: float, *, worse_up: bool) 
 
 
 def _parse_time(text: str) -> float:
-    """Parse a Unix time (in s, ms, us or ns) or ISO 8601 time; return Unix time in seconds, or NaN for other texts.
-
-    >>> _parse_time("1487030400.0"), _parse_time("2017-02-14T00:00:00"), _parse_time("1487030400000")
-    (1487030400.0, 1487030400.0, 1487030400.0)
-    >>> _parse_time("43000"), _parse_time("20170214")
-    (nan, 1487030400.0)
-    """
+    """Parse a Unix time (in s, ms, us or ns) or ISO 8601 time; return Unix time in seconds, or NaN for other texts."""
     number = _number(text)
     if math.isfinite(number) and (seconds := unix_seconds(number)) >= _EARLIEST_S:
         return seconds

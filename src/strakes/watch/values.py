@@ -12,6 +12,7 @@ from strakes.base.units import Share, UnixTime, format_duration
 from strakes.stats.change import Numbers
 
 Kind = Literal["level", "early-warning", "slow-target", "saturation", "outage", "heavy", "service-level", "gap"]
+_MOST_CHARACTERS = 4000  # Maximum length of a text. In the store, whose lines are limited, a character takes 6 bytes.
 CLOCK = "clock"  # Subject of events about this machine's clock.
 
 
@@ -46,6 +47,12 @@ class WatchEvent:
     sure: Share | None = None
     gain: bool = False
     evidence: Mapping[str, float | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        cut = {key: one[:_MOST_CHARACTERS] if isinstance(one, str) else one for key, one in self.evidence.items()}
+        for name, value in (("subject", self.subject[:_MOST_CHARACTERS]), ("text", self.text[:_MOST_CHARACTERS])):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "evidence", cut)
 
     @property
     def alarm(self) -> bool:

@@ -105,11 +105,13 @@ def test_a_survey_interrupted_before_it_measured_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+        stopped = KeyboardInterrupt()
+        stopped.add_note("a=9 is changed")
+        raise stopped
 
     monkeypatch.setattr("strakes.survey.runner.gather_facts", interrupted)
     assert run(["survey", str(tmp_path), "-q"]) == 130
-    assert "interrupted before the first run was complete: nothing is kept" in capsys.readouterr().err
+    assert "complete: nothing is kept\n  also: a=9 is changed\n" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()) and not Store().runs()
 
 

@@ -370,7 +370,11 @@ def write_log(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
-    for line in (*error.lines(), *(f"  also: {note}" for note in getattr(cause or error, "__notes__", ()))):
+    notes: dict[str, None] = {}
+    link: BaseException | None = cause or error
+    while link is not None:  # Also what an error said that this one replaced, such as a fault that is not undone.
+        notes, link = notes | dict.fromkeys(getattr(link, "__notes__", ())), link.__context__
+    for line in (*error.lines(), *(f"  also: {note}" for note in notes)):
         text = as_called(for_terminal(line))
         with suppress(OSError):
             with suppress(OSError, ImportError):  # broken() imports modules, which fails at the limit of open files

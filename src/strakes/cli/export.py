@@ -32,12 +32,7 @@ def command(
     from strakes.runs.store import Store
 
     stored = Store().open(run)
-    texts = {
-        "json": lambda: to_json(to_export(stored), indent=1) + "\n",
-        "csv": lambda: to_csv(stored),
-        "openmetrics": lambda: to_openmetrics(stored),
-        "io500": lambda: to_io500_summary(stored),
-    }
+    texts = {"csv": to_csv, "openmetrics": to_openmetrics, "io500": to_io500_summary}
     with told_as_damage(stored):
-        output.write(texts[form]())
+        output.write(texts[form](stored) if form in texts else to_json(to_export(stored), indent=1) + "\n")
     return 0

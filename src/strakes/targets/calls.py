@@ -145,8 +145,7 @@ class Sizes:
         if not 0 <= free_files < 1 << 63:
             files = all_free_files = free_files = 0
         full, full_inodes = _used(blocks - free, available), _used(files - all_free_files, free_files)
-        blocks, available = max(0, blocks), max(0, available)  # A server may report negative numbers.
-        sizes = cls(blocks * unit, available * unit, files, free_files, (), full, full_inodes)
+        sizes = cls(max(0, blocks) * unit, max(0, available) * unit, files, free_files, (), full, full_inodes)
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:

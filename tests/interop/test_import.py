@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -312,22 +313,22 @@ def test_decimal_commas_of_io500_are_read_and_noted() -> None:
     assert "decimal commas" in foreign("io500-2018-comma.txt").notes[1]
 
 
-def test_an_unknown_file_is_refused_with_the_known_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "letter.txt"
-    path.write_text("Dear reader,\n\tinterface=posix\n")
-    assert strakes(["import", str(path)]) == 2
-    errors = capsys.readouterr().err
-    assert str(path) in errors
-    for name in FORMATS:
-        assert name in errors
-    assert Store().runs() == []
-
-
-def test_a_file_that_only_accompanies_results_is_refused_with_their_location(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Dear reader,\n\tinterface=posix\n", FORMATS),
+        ("access,bw(MiB/s),IOPS\nwrite,nan,nan\n", ["contains no result"]),
+        ((SAMPLES / NO_RESULT[0]).read_text(), ["out/ior_summary.json"]),
+        ("", ["letter"]),
+    ],
+)
+def test_a_file_without_results_is_refused_and_no_other_is_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: Iterable[str]
 ) -> None:
-    assert strakes(["import", str(SAMPLES / NO_RESULT[0])]) == 2
-    assert "out/ior_summary.json" in capsys.readouterr().err
+    (tmp_path / "letter").write_text(text)
+    assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "letter")]) == 2
+    errors = capsys.readouterr().err
+    assert all(each in errors for each in (*said, "letter")) and Store().runs() == []
 
 
 @pytest.mark.parametrize("repetitions", [2, 200])
@@ -349,26 +350,12 @@ def test_the_values_of_a_figure_keep_their_order(tmp_path: Path) -> None:
     assert merged == {"b": tuple(map(float, range(0, 1000, 3))), "a": tuple(float(n) for n in range(1000) if n % 3)}
 
 
-def test_no_file_is_imported_if_one_of_several_is_unknown(tmp_path: Path) -> None:
-    (tmp_path / "empty").write_bytes(b"")
-    assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "empty")]) == 2
-    assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "absent")]) == 2
-    assert Store().runs() == []
-
-
 def test_an_interrupted_import_has_named_the_runs_that_it_stored(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("strakes.interop.importing._again", Mock(side_effect=["", KeyboardInterrupt]))
     assert strakes(["import", *[str(SAMPLES / "ior-4.1.txt")] * 2]) == 130
     assert Store().runs()[0].id in capsys.readouterr().out
-
-
-def test_a_result_without_any_figure_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "nothing.csv"
-    path.write_text("access,bw(MiB/s),IOPS\nwrite,nan,nan\n")
-    assert strakes(["import", str(path)]) == 2
-    assert "contains no result" in capsys.readouterr().err
 
 
 @given(

@@ -64,8 +64,7 @@ def test_the_limit_that_allows_more_load_wins_a_tie() -> None:
 
 def test_a_visit_that_yielded_does_not_count_as_a_run() -> None:
     some = cells()[:1]
-    visits = [replace(visit, ended="yielded") for visit in free_visits(some, 4)]
-    assert under_one_limit(visits) == []
+    assert under_one_limit([replace(visit, ended="yielded") for visit in free_visits(some, 4)]) == []
 
 
 def test_a_limit_that_is_never_reached_marks_no_figure() -> None:

@@ -81,8 +81,7 @@ def test_noise_alone_seldom_gives_a_change() -> None:
 )
 def test_fail_on_counts_the_series_with_the_named_verdicts(conditions: str, met: int) -> None:
     both = (series(noisy([1000.0, 700.0], 12)), series([1.0, 2.0], cell="b:read"))
-    histories = judged([History("f", "study", "s", "/t", (), both)])
-    assert len(failures(histories, parse_fail_on(conditions))) == met
+    assert len(failures(judged([History("f", "study", "s", "/t", (), both)]), parse_fail_on(conditions))) == met
 
 
 def test_a_level_shift_of_a_repeated_survey_fails_a_nightly_job(

@@ -46,8 +46,7 @@ def test_workspaces_of_the_run_itself_and_of_dead_runs_are_not_other_runs(tmp_pa
 def test_the_first_block_ends_with_the_budget(tmp_path: Path) -> None:
     assert strakes(["survey", str(tmp_path), "--budget", "20ms", "-q"]) == 0
     run = Store().open("latest")
-    measured = {one.cell for one in run.visits if one.is_measurement}
-    assert 1 <= len(measured) < len(run.cells) / 2
+    assert 1 <= len({one.cell for one in run.visits if one.is_measurement}) < len(run.cells) / 2
 
 
 def test_a_budget_that_is_too_short_is_reported_at_once(

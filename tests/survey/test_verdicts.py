@@ -47,8 +47,7 @@ def test_every_study_has_a_first_verdict_before_second_ones_and_begins_with_its_
     assert [verdict.study for verdict in verdicts[:2]] == ["transfer-size", "open-close"]
     assert verdicts[0].cells == ("transfer-size/buffered/4096", "transfer-size/buffered/8388608")
     assert max(map(len, (verdict.cells for verdict in verdicts))) > 2
-    first_whole = next(index for index, verdict in enumerate(verdicts) if len(verdict.cells) > 2)
-    assert first_whole >= 6
+    assert next(index for index, verdict in enumerate(verdicts) if len(verdict.cells) > 2) >= 6
 
 
 def test_an_expensive_level_does_not_prevent_the_verdict_on_the_others() -> None:
@@ -135,8 +134,7 @@ def test_a_level_added_after_its_question_was_answered_still_lacks_runs() -> Non
 
 def test_the_duration_of_a_visit_is_estimated_from_the_pilot_and_limited() -> None:
     cells = {cell.key: cell for cell in cells_of(TransferSize())}
-    usual = visit_s(cells["transfer-size/buffered/4096"], PILOT, 0.1)
-    assert 0.1 < usual < 0.5
+    assert 0.1 < visit_s(cells["transfer-size/buffered/4096"], PILOT, 0.1) < 0.5
     assert visit_s(cells["transfer-size/buffered/4096"], Pilot(1e3, 1e3, 1.0), 0.1) < 1.0
 
 

@@ -300,8 +300,7 @@ def killed_workspace(directory: Path, run: str = RUN) -> Path:
 
 
 def test_a_resumed_killed_run_begins_with_an_empty_directory(tmp_path: Path) -> None:
-    remains = killed_workspace(tmp_path)
-    assert (remains / "v1" / "file").exists()
+    assert (killed_workspace(tmp_path) / "v1" / "file").exists()
     with Workspace.create(tmp_path, RUN) as workspace:
         assert os.listdir(workspace.path) == [MARKER_NAME]
         assert marker_of(workspace.path).pid == os.getpid()

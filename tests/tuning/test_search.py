@@ -36,8 +36,7 @@ def test_if_all_settings_are_equal_a_gain_is_reported_in_at_most_8_of_100_tries(
 
 
 def test_if_all_settings_are_equal_the_largest_possible_gain_is_bounded() -> None:
-    search = searched(search_of(3), flat, budget=60, noise=0.05, seed=3)
-    assert 1.0 <= search.most_possible(0.95) < 1.2
+    assert 1.0 <= searched(search_of(3), flat, budget=60, noise=0.05, seed=3).most_possible(0.95) < 1.2
 
 
 def test_bad_settings_are_not_repeated() -> None:

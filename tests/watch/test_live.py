@@ -216,8 +216,7 @@ def test_failed_operations_are_reported_and_count_as_infinite_latency(
     assert ends.key == begins.key and ends.text.endswith(": 50 operations failed, and none since")
     assert ends.ended_s == 1149 and longest_s(ring) == float("inf")
     assert "failed" in render_watch_page(ring, 0.0, 2000.0, ())
-    level = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
-    assert 1 <= level.bad <= 2
+    assert 1 <= judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows()).bad <= 2
 
 
 @pytest.mark.parametrize("until_s", [1200, 2000])
@@ -277,8 +276,7 @@ def test_minutes_of_a_full_file_system_are_bad_for_creates(tmp_path: Path, monke
     create = judge(parse_service_level("p50 of create <= 20 ms in 99 % of minutes"), ring.rows())
     assert create.bad == pytest.approx(4, abs=0.1) and create.minutes == pytest.approx(5, abs=0.1)
     # A full file system says nothing about writes to existing files.
-    write = judge(parse_service_level("p50 of write <= 20 ms in 99 % of minutes"), ring.rows())
-    assert not write.minutes
+    assert not judge(parse_service_level("p50 of write <= 20 ms in 99 % of minutes"), ring.rows()).minutes
 
 
 def test_a_minute_without_operations_has_no_latency_in_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,8 +328,7 @@ def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float, noticed: bo
     (gap,) = told
     if noticed:
         assert gap.text == f"the clock was set {'forward' if step_s > 0 else 'back'} by 2 h"
-        page = render_watch_page(Ring(tmp_path), 0.0, 200_000.0, ())
-        assert f'<td class="short"></td><td>{gap.text}</td>' in page
+        assert f'<td class="short"></td><td>{gap.text}</td>' in render_watch_page(Ring(tmp_path), 0.0, 200_000.0, ())
     else:
         assert ("the clock was set back" if step_s < 0 else "nothing was read for") in gap.text
 

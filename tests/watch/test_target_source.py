@@ -66,8 +66,7 @@ def test_space_of_root_or_beyond_a_quota_counts_as_full(tmp_path: Path, monkeypa
         f"{tmp_path} (quota of user 7)": 0.95,
     }
     source = TargetSource("/fs", target)
-    asked = [second for second in range(1000, 1300, 30) if source.read(float(second)).full]
-    assert asked == [1000, 1120, 1240]
+    assert [second for second in range(1000, 1300, 30) if source.read(float(second)).full] == [1000, 1120, 1240]
 
 
 def test_a_rank_that_moves_to_another_server_has_a_new_start_time(tmp_path: Path) -> None:
@@ -191,8 +190,7 @@ def test_osds_of_unknown_state_are_not_unavailable(tmp_path: Path) -> None:
 
 def test_without_a_probe_outages_are_listed_as_lacking(tmp_path: Path) -> None:
     source = TargetSource("/fs", Served(tmp_path), probed=False)
-    lines = source.lacking(source.read(1000.0))
-    assert "outages: no counters show which targets are in service" in lines
+    assert "outages: no counters show which targets are in service" in source.lacking(source.read(1000.0))
 
 
 def test_what_cannot_be_watched_is_reported_once(tmp_path: Path) -> None:
@@ -205,8 +203,7 @@ def test_what_cannot_be_watched_is_reported_once(tmp_path: Path) -> None:
     assert [event.text.split(":")[2].strip() for event in told] == ["slow targets", "outages", "who causes the load"]
     assert len(Ring(tmp_path / "store").events()) == 3
     assert "cannot do this on served" in told[0].text and not any(event.alarm for event in told)
-    full = live.metrics.now["full"][str(tmp_path)]
-    assert 0 < full < 1
+    assert 0 < live.metrics.now["full"][str(tmp_path)] < 1
 
 
 def test_a_target_with_all_counters_lacks_nothing_and_has_service_times(tmp_path: Path) -> None:

@@ -73,8 +73,7 @@ def test_a_run_of_a_command_line_imports_one_study_and_nothing_heavy(tmp_path: P
 
 def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 0
-    shown = capsys.readouterr().out
-    groups = shown.split("-h, --help")[1].split("\n\n")[1:]
+    groups = capsys.readouterr().out.split("-h, --help")[1].split("\n\n")[1:]
     assert [group.split(":")[0] for group in groups] == ["Measure", "Advise", "Results", "Operate", "Try"]
     assert sum(len(group.strip().splitlines()) - 1 for group in groups) <= 18
 

@@ -45,8 +45,7 @@ _DRBD_PROGRAMS = {"9": "/usr/sbin/drbdsetup", "8.4": "/lib/drbd/drbdsetup-84"}
 
 
 def _said(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    return done.stdout
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout
 
 
 def _parameters(text: str) -> Iterator[str]:

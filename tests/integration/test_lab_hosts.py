@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from conftest import wait_for
 from lab.running import SOURCES, Labs
 from runs.test_mpi import needs_mpi
 from runs.test_mpi_family import needs_open_mpi
@@ -89,10 +90,7 @@ class Hosts:
         path = self.home / "plan.toml"
         path.write_text(plan)
         process = self.begin("run", path, self.directory, *words, before=before)
-        deadline = time.monotonic() + 80
-        while not [*self.directory.glob("strakes-*/v0/*")]:
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(lambda: [*self.directory.glob("strakes-*/v0/*")], 80)
         time.sleep(1)
         return process
 

@@ -94,8 +94,7 @@ def test_a_lab_whose_processes_were_all_killed_comes_up_again(labs: Labs, kind: 
         os.kill(pid, signal.SIGKILL)
     assert labs.status(kind)["condition"] == "stale"
     assert labs.run("mount", kind).returncode == 2
-    mount = labs.up(kind, *SMALL[kind])
-    (mount / "file").write_text("content")
+    (labs.up(kind, *SMALL[kind]) / "file").write_text("content")
     assert labs.status(kind)["condition"] == "up"
 
 

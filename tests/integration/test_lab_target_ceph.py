@@ -94,8 +94,7 @@ class TestCephFsControl(OnMount):
             (1, MIB),
             (2, MIB),
         }
-        run = Store().open("latest")
-        given = run.events_of(LayoutGiven)
+        given = Store().open("latest").events_of(LayoutGiven)
         assert given and all(not event.differences for event in given)
         assert all(to_record(event.given).items() >= to_record(event.wanted).items() for event in given)
         spread = [one for one in document["servers"] if "/2x" in one["cell"]]

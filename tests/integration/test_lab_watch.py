@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, wait_for
 from lab.running import Labs
 from strakes.lab.ceph_monitor import Monitors
 
@@ -68,10 +68,7 @@ def mounted(configuration: str) -> Iterator[Path]:
         words = ["ceph-fuse", "-f", "-c", configuration, "-n", "client.admin", directory]
         client = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            deadline = time.monotonic() + 60
-            while not os.path.ismount(directory):
-                assert client.poll() is None and time.monotonic() < deadline
-                time.sleep(0.2)
+            wait_for(lambda: os.path.ismount(directory))
             yield Path(directory)
         finally:
             subprocess.run(["umount", "--lazy", directory], check=True, timeout=30)
@@ -82,7 +79,7 @@ def mounted(configuration: str) -> Iterator[Path]:
             client.wait(60)
 
 
-def wait_for(said: Path, pattern: str, limit_s: float) -> str:
+def wait_for_line(said: Path, pattern: str, limit_s: float) -> str:
     """Return the first line that matches ``pattern``; raises AssertionError after ``limit_s`` seconds."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
@@ -106,7 +103,7 @@ def test_a_watch_reports_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs,
             watch = subprocess.Popen(words, env=environment, stdout=file, stderr=subprocess.STDOUT)
         stack.callback(watch.kill)
 
-        line = wait_for(said, "slow-target", 300)
+        line = wait_for_line(said, "slow-target", 300)
         assert "data target osd.1 is slow" in line
 
         configuration = labs.status("ceph")["facts"]["ceph_conf"]
@@ -114,7 +111,7 @@ def test_a_watch_reports_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs,
             servers = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
         active = next(server["name"] for server in servers if server["state"] == "up:active")
         os.kill(labs.pids("ceph", f"mds.{active}")[0], signal.SIGKILL)
-        line = wait_for(said, "fail-over", 180)
+        line = wait_for_line(said, "fail-over", 180)
         waited = re.search(r"cephfs:0 was away for .*clients waited (?:up to|at least) ([\d.]+ (?:ms|s|min))", line)
         assert waited, line
 
@@ -123,7 +120,7 @@ def test_a_watch_reports_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs,
         other = stack.enter_context(mounted(configuration))
         (other / "storm").mkdir()
         with working(sys.executable, "-c", _STORM, other / "storm"):
-            line = wait_for(said, " heavy ", 240)
+            line = wait_for_line(said, " heavy ", 240)
         assert re.search(r"client\.\d+ on \S+ causes \d+% of the load", line), line
 
         watch.send_signal(signal.SIGTERM)

@@ -66,8 +66,7 @@ class Newcomer:
 
 
 def summary_on(lines: list[str]) -> list[str]:
-    first = max(number for number, line in enumerate(lines) if line.startswith("strakes  /"))
-    return lines[first:]
+    return lines[max(number for number, line in enumerate(lines) if line.startswith("strakes  /")) :]
 
 
 @pytest.fixture(scope="module", params=["tmpfs", *(pytest.param(kind, marks=_LAB) for kind in LABS)])

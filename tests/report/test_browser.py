@@ -219,7 +219,6 @@ def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_fi
 ) -> None:
     printed = survey_visit.drawn().pdf(path=str(tmp_path / "survey.pdf"), prefer_css_page_size=True)
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
-    first = survey_visit.page.locator("main > section").first
-    titles = first.locator("h3").all_inner_texts()
+    titles = survey_visit.page.locator("main > section").first.locator("h3").all_inner_texts()
     assert titles[0] == "How to use it"
     assert "Confidence, and how much was measured" in titles

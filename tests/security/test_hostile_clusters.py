@@ -494,8 +494,7 @@ def test_no_finding_and_no_file_for_another_program_has_a_secret(tmp_path: Path)
     pairs = "".join(f'<nvpair id="{name}" name="{name}" value="hunt-{name}"/>' for name in ("password", "passwd"))
     device = f'<primitive id="f" class="stonith" type="fence_ipmilan"><instance_attributes id="a">{pairs}'
     text = _CIB.format(long="n", constraints="", levels="")
-    text = text.replace("<resources>", f"<resources>{device}</instance_attributes></primitive>")
-    plan(tmp_path, text)
+    plan(tmp_path, text.replace("<resources>", f"<resources>{device}</instance_attributes></primitive>"))
     setup = read_plan(tmp_path)
     found = [one for one in findings(setup)[0] if one.rule == "setting-given-twice"]
     assert "password=... and ..." in str(found) and "hunt-" not in str(findings(setup))

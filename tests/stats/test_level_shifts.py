@@ -19,8 +19,7 @@ def _tolerance(share: float) -> float:
 
 
 def _autoregressions(correlation: float, runs: int, number: int, seed: int) -> np.ndarray:
-    generator = np.random.default_rng(seed)
-    series = generator.standard_normal((number, runs))
+    series = np.random.default_rng(seed).standard_normal((number, runs))
     for run in range(1, runs):
         series[:, run] = correlation * series[:, run - 1] + math.sqrt(1 - correlation**2) * series[:, run]
     return series

@@ -193,8 +193,7 @@ def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests()
     text = (RECORDINGS / "wave2" / "client_stats.txt").read_text()
     answers = Answers(lambda argv, timeout_s=10: Completed(tuple(argv), 0, text, ""))
     counted = client_counters(answers, ClientName("labfs", "ffff888104cfa800"))
-    findings = served(lambda cell: counted)
-    statement = findings["namespace-scaling-served-automatic"].statement
+    statement = served(lambda cell: counted)["namespace-scaling-served-automatic"].statement
     assert statement.startswith("Requests that this node sent, automatic placement over 3 metadata targets: ")
     # 4,130 and 8,525 requests.
     assert "labfs-MDT0000 33%, labfs-MDT0001 67% of " in statement
@@ -209,8 +208,7 @@ def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests()
     ],
 )
 def test_without_counters_of_all_targets_the_split_is_unknown(counted: dict[str, dict[str, float]]) -> None:
-    findings = served(lambda cell: counted)
-    finding = findings["namespace-scaling-served-manual"]
+    finding = served(lambda cell: counted)["namespace-scaling-served-manual"]
     assert finding.verdict == "unknown" and "--servers" in finding.needs
 
 

@@ -95,8 +95,7 @@ def test_data_per_rank_is_the_amount_of_each_rank() -> None:
 
 def test_phases_are_long_enough_for_the_requested_data() -> None:
     asked = request(studies=(TransferSize(),), kind="study", full=True, budget_s=1e6, data_per_rank=4 * GIB)
-    context = make_context(asked, facts(), PILOT, ROOM)
-    seconds = context.stonewall().seconds
+    seconds = make_context(asked, facts(), PILOT, ROOM).stonewall().seconds
     assert seconds is not None
     assert seconds > 2 * 4 * GIB / PILOT.write_bytes_per_s
 

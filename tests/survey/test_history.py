@@ -97,8 +97,7 @@ def test_a_level_shift_of_a_repeated_survey_fails_a_nightly_job(
     assert "since 2026-01-07" in said.out
     assert "is SLOWER since 2026-01-07" in said.err
     assert strakes(["runs", "history", "--json", "-"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    (history,) = document["histories"]
+    (history,) = json.loads(capsys.readouterr().out)["histories"]
     assert len(history["runs"]) == 12
     sizes = [one for one in history["series"] if one["cell"].startswith("transfer-size")]
     assert sizes and all(len(one["points"]) == 12 and one["verdict"] == "SLOWER" for one in sizes)

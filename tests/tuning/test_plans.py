@@ -58,8 +58,7 @@ def test_every_offered_setting_gives_a_valid_plan(phases: tuple[AppPhase, ...]) 
 
 def test_files_that_are_only_read_are_written_first() -> None:
     described = app(MESH)
-    plan = plan_of(described, {"readers": 2, "transfer_bytes": 256 * KIB}, SCALE)
-    make, load = plan.phases
+    make, load = plan_of(described, {"readers": 2, "transfer_bytes": 256 * KIB}, SCALE).phases
     assert isinstance(make, TransferPhase) and make.name == "make"
     assert isinstance(load, StagePhase) and load.readers_per_node == 2 and load.broadcast
 

@@ -6,12 +6,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import StrakesRunner
+from conftest import StrakesRunner, wait_for
 from strakes.cli.main import run as run_command
 from strakes.runs.records import Visit
 from strakes.runs.store import Store
@@ -68,9 +67,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(
     command = [sys.executable, "-m", "strakes", "tune", "--app", str(app), str(place), "--budget", "6s", "--quiet"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and len(_visits()) < 4:
-            time.sleep(0.05)
+        wait_for(lambda: len(_visits()) >= 4)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     finally:

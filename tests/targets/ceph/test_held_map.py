@@ -143,5 +143,4 @@ def test_osds_report_their_usage_and_the_monitors_report_which_silent_osds_are_d
         (tmp_path / f"osd.{number}").unlink()
     target.observe()
     assert target.data_target_states() == target.data_target_states() and cluster.asked("osd df") == 1
-    used = target.data_target_states()["osd.0"].used
-    assert used == pytest.approx(0.0709, abs=1e-4)
+    assert target.data_target_states()["osd.0"].used == pytest.approx(0.0709, abs=1e-4)

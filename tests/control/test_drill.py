@@ -14,7 +14,7 @@ import pytest
 
 from conftest import StrakesRunner
 from lab.running import Labs
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.control import fault_cephfs
 from strakes.control.drill_outcome import outcome_of, pending
 from strakes.control.fault import Ask
@@ -102,11 +102,12 @@ def test_only_a_server_of_the_file_system_of_the_directory_is_replaced(
 ) -> None:
     active = {name: {"name": name, "rank": 0, "state": "up:active"} for name in "ab"}
     systems = [{"mdsmap": {"fs_name": name, "flags": 18, "info": {"1": active[name]}}} for name in "ab"]
-    dump = {"filesystems": systems, "standbys": [{"name": "c", "rank": -1, "state": "up:standby"}]}
-    monitors, description = SimpleNamespace(command=lambda _words: dump), SimpleNamespace(file_system_name="b")
-    monkeypatch.setattr(fault_cephfs, "Monitors", lambda _config: nullcontext(monitors))
+    dump: Any = {"filesystems": systems, "standbys": [{"name": "c", "rank": -1, "state": "up:standby"}]}
+    monitors = {"f0": nullcontext(SimpleNamespace(command=lambda _words: dump))}
+    target = SimpleNamespace(describe=lambda: SimpleNamespace(file_system_name="b"), cluster_id=lambda: "f0")
+    monkeypatch.setattr(fault_cephfs, "Monitors", lambda _, cluster: monitors[cluster])
     monkeypatch.setattr(fault_cephfs, "is_cephfs", lambda _directory: True)
-    monkeypatch.setattr(fault_cephfs, "detect", lambda _directory: SimpleNamespace(describe=lambda: description))
+    monkeypatch.setattr(fault_cephfs, "detect", lambda _directory: target)
     fault = make_fault("mds-fail", Ask(tmp_path))
     assert "ceph mds fail b," in fault.text and not fault.changed()
     active["b"]["name"] = "d"  # Another server has taken over meanwhile.
@@ -116,6 +117,10 @@ def test_only_a_server_of_the_file_system_of_the_directory_is_replaced(
     with pytest.raises(BadInputError, match="no standby metadata server that may take over") as refused:
         make_fault("mds-fail", Ask(tmp_path))
     assert refused.value.why == "b is up:active, c is up:standby, joinable is false"
+    wrong: tuple[Any, ...] = (None, [], {"filesystems": None}, dump | {"standbys": [None]}, dump | {"standbys": [{}]})
+    for dump in wrong:  # noqa: B007 - the monitors answer with it
+        with pytest.raises(MeasurementError, match="ceph fs dump is not understood"):
+            make_fault("mds-fail", Ask(tmp_path))
 
 
 def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately() -> None:

@@ -54,8 +54,7 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     with store_errors(path.parent), own_directory(path.parent):
         here = os.getcwd(), _inode(os.stat("."))
     environment = tuple(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_CLUSTER_VARIABLES))
-    pending = Pending(fault, Owner.this_process(), undo, here, environment)
-    write_json(path, to_record(pending))
+    write_json(path, to_record(Pending(fault, Owner.this_process(), undo, here, environment)))
     return path
 
 

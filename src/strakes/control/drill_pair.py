@@ -126,8 +126,7 @@ class _Clients:
             self._process.communicate()
 
     def _answers(self) -> Sequence[Mapping[str, Any]]:
-        text = os.pread(self._out, os.fstat(self._out).st_size, 0)
-        return [json.loads(line) for line in text.split(b"\n")[:-1]]
+        return [json.loads(line) for line in os.pread(self._out, os.fstat(self._out).st_size, 0).split(b"\n")[:-1]]
 
     def acknowledged(self) -> list[Acknowledgement]:
         records = []

@@ -6,10 +6,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.control.drill_undo import RepairLab
@@ -17,6 +16,7 @@ from strakes.control.fault import Ask, Fault, Seen, looks
 from strakes.failover.timeline import Moment
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.manager import all_labs
+from strakes.targets.answers import understood
 from strakes.targets.calls import mount_of
 from strakes.targets.ceph_tool import FILE_SYSTEMS, Access, access_of, ceph
 from strakes.targets.command import run
@@ -46,15 +46,15 @@ class MetadataServerFault(Fault):
         real, labs = ask.directory.resolve(), all_labs(lambda _: None)
         self.lab = next((lab for lab in labs if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
         self.config = Path(self.lab.facts["ceph_conf"]) if self.lab else _configuration(ask.directory)
-        with Monitors(self.config) as monitors:
-            dump = monitors.command("fs dump")
-        mdsmap = _mdsmap_of(dump, ask.directory)
-        self._file_system = str(mdsmap["fs_name"])
-        self.before = servers = _servers(dump, self._file_system)
-        victim = next((server for server in servers.values() if server.rank == 0 and server.state == _ACTIVE), None)
-        said = [f"{server.name} is {server.state}" for server in servers.values()]
-        said += ["joinable is false"] if (closed := mdsmap["flags"] & _NOT_JOINABLE_FLAG) else []
-        if victim is None or closed or not any(server.state in _STANDBYS for server in servers.values()):
+        self._cluster = detect(ask.directory).cluster_id()
+        with Monitors(self.config, self._cluster) as monitors:
+            found = _file_systems(monitors)
+        self._file_system = _name_among([*found], ask.directory)
+        flags, self.before = found[self._file_system]
+        victim = next((server for server in self.before.values() if server.rank == 0 and server.state == _ACTIVE), None)
+        said = [f"{server.name} is {server.state}" for server in self.before.values()]
+        said += ["joinable is false"] if (closed := flags & _NOT_JOINABLE_FLAG) else []
+        if victim is None or closed or not any(server.state in _STANDBYS for server in self.before.values()):
             what = "the file system has no standby metadata server that may take over"
             remedy = "Start a standby, or wait for the end of the maintenance (ceph fs set NAME joinable true)."
             raise BadInputError(what, where=self._file_system, why=", ".join(said), remedy=remedy)
@@ -68,9 +68,9 @@ class MetadataServerFault(Fault):
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         known: Mapping[str, CephDaemon] = self.before
-        with Monitors(self.config) as monitors:
+        with Monitors(self.config, self._cluster) as monitors:
             for _ in looks(stop, _LOOK_EVERY_S):
-                now, at_s = _servers(monitors.command("fs dump"), self._file_system), time.time()
+                now, at_s = _file_systems(monitors).get(self._file_system, (0, {}))[1], time.time()
                 for name in sorted(known.keys() | now.keys()):
                     server = now.get(name, CephDaemon(name, "gone", -1))
                     if server != known.get(name):
@@ -90,8 +90,8 @@ class MetadataServerFault(Fault):
         return tuple(recoveries)
 
     def lacking(self) -> str:
-        with Monitors(self.config) as monitors:
-            now = _servers(monitors.command("fs dump"), self._file_system)
+        with Monitors(self.config, self._cluster) as monitors:
+            now = _file_systems(monitors).get(self._file_system, (0, {}))[1]
         wanted, there = (sorted(server.state for server in servers.values()) for servers in (self.before, now))
         return "" if wanted == there else f"the metadata servers are {', '.join(there)}, but were {', '.join(wanted)}"
 
@@ -130,7 +130,7 @@ class FailServer(MetadataServerFault):
         self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts as a standby)"
 
     def strike(self) -> tuple[Moment, ...]:
-        with Monitors(self.config) as monitors:
+        with Monitors(self.config, self._cluster) as monitors:
             began = time.time()
             monitors.command("mds fail", role_or_gid=self.victim.name)
         return (Moment(began, "drill", f"ceph mds fail {self.victim.name}"),)
@@ -149,19 +149,21 @@ def _configuration(directory: Path) -> Path:
     return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
 
 
-def _mdsmap_of(dump: Mapping[str, Any], directory: Path) -> Mapping[str, Any]:
-    mdsmaps: dict[str, Mapping[str, Any]] = {each["mdsmap"]["fs_name"]: each["mdsmap"] for each in dump["filesystems"]}
-    name = detect(directory).describe().file_system_name if len(mdsmaps) > 1 else next(iter(mdsmaps), "")
-    if name not in mdsmaps:
-        why = f"the cluster has {', '.join(mdsmaps) or 'no file system'}"
+def _name_among(names: Sequence[str], directory: Path) -> str:
+    name = detect(directory).describe().file_system_name if len(names) > 1 else "".join(names)
+    if name not in names:
+        why = f"the cluster has {', '.join(names) or 'no file system'}"
         raise BadInputError("the file system that DIR is on is unknown", where=str(directory), why=why)
-    return mdsmaps[name]
+    return name
 
 
-def _servers(dump: Mapping[str, Any], file_system: str) -> dict[str, CephDaemon]:
-    mdsmaps = (each["mdsmap"] for each in dump["filesystems"])
-    ranks = [info for mdsmap in mdsmaps if mdsmap["fs_name"] == file_system for info in mdsmap["info"].values()]
-    servers = (
-        CephDaemon(str(info["name"]), str(info["state"]), int(info["rank"])) for info in (*ranks, *dump["standbys"])
-    )
-    return {server.name: server for server in servers}
+def _file_systems(monitors: Monitors) -> dict[str, tuple[int, dict[str, CephDaemon]]]:
+    """Return file system -> flags of its map, and its metadata servers and all standbys by name."""
+    dump = monitors.command("fs dump")
+    with understood("ceph fs dump"):
+        found = {}
+        for mdsmap in (each["mdsmap"] for each in dump["filesystems"]):
+            infos = (*mdsmap["info"].values(), *dump["standbys"])
+            servers = (CephDaemon(str(info["name"]), str(info["state"]), int(info["rank"])) for info in infos)
+            found[str(mdsmap["fs_name"])] = int(mdsmap["flags"]), {server.name: server for server in servers}
+        return found

@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any, Self
 
 from strakes.base.errors import EnvironmentLacksError
+from strakes.targets.answers import from_json, understood
 
 _LIBRARY = "librados.so.2"
 _LIMIT_S = 30
 
 
 class Monitors:
-    """A connection to Ceph's monitors. ``config``: path of ceph.conf. Every call has a time limit of half a minute."""
+    """A connection to Ceph's monitors. ``config``: path of ceph.conf. Every call has a time limit of half a minute.
 
-    def __init__(self, config: Path) -> None:
+    Raises EnvironmentLacksError if they cannot be reached, or do not belong to ``cluster`` (an fsid; "": any).
+    """
+
+    def __init__(self, config: Path, cluster: str = "") -> None:
         try:
             self._rados = ctypes.CDLL(_LIBRARY)
         except OSError as error:
@@ -30,6 +34,12 @@ class Monitors:
             for name in (b"client_mount_timeout", b"rados_mon_op_timeout"):
                 self._rados.rados_conf_set(self._cluster, name, str(_LIMIT_S).encode())
             self._check(self._rados.rados_connect(self._cluster), "connecting")
+            with understood("ceph fsid"):
+                reached = str(self.command("fsid")["fsid"]) if cluster else ""
+            if reached != cluster:
+                what, why = "this configuration belongs to another Ceph cluster", f"its id is {reached}, not {cluster}"
+                remedy = "Set CEPH_CONF to the configuration file of the mount."
+                raise EnvironmentLacksError(what, where=str(config), why=why, remedy=remedy)
         except BaseException:
             self.close()
             raise
@@ -45,7 +55,7 @@ class Monitors:
         if result < 0:
             why = words.decode(errors="replace") or os.strerror(-result)
             raise EnvironmentLacksError(f"the Ceph monitors refuse the command {prefix}", why=why)
-        return json.loads(answer) if answer.strip() else None
+        return from_json(answer, f"ceph {prefix}") if answer.strip() else None
 
     def close(self) -> None:
         if self._cluster.value:

@@ -172,7 +172,7 @@ def test_a_damaged_record_refuses_the_change_and_is_named(
 def test_a_record_is_complete_or_absent_at_whatever_step_its_writer_is_killed(
     world: World, root: Path, own_records: Path, other: Path
 ) -> None:
-    place = KnobPlace("number", "number", read_words=("world", "get", "number"))
+    place = KnobPlace("number", "number", read_words=("world", "get", "number"), write_words=("world",))
     other.mkdir()
     (other / "journal").touch()
     for step in range(1, 12):

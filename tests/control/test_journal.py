@@ -18,8 +18,17 @@ from strakes.control.knob_journal import KnobJournal, directory, locked, open_jo
 from strakes.control.knob_place import KnobPlace
 
 _OWNER = {"host": "h", "boot": "b", "namespace": "n", "pid": 1, "started": 2}
-_WILL = {"is": "will", "number": 1, "place": {"knob": "k", "name": "k", "file": "/f"}, "before": "1", "wanted": "2"}
+_PLACE = {"knob": "k", "name": "k", "file": "/f"}
+_WILL = {"is": "will", "number": 1, "place": _PLACE, "before": "1", "wanted": "2"}
 _HEAD = {"is": "journal", "format": 1, "owner": _OWNER, "target": "/x", "command": ["strakes"], "created_unix_s": 1.5}
+_WORDS = {"read_words": ["x"], "write_words": ["x"]}
+_BAD_PLACES: list[dict[str, object]] = [
+    {"read_words": ["x"]},
+    {"file": "/f", "field": "("},
+    {"file": "/f", "field": "x"},
+    {**_WORDS, "cluster": "c"},
+    {**_WORDS, "answer": "ceph config dump", "unset_words": ["x"]},
+]
 
 
 def place(name: str = "size") -> KnobPlace:
@@ -106,6 +115,8 @@ def test_files_of_killed_processes_without_open_changes_are_removed(tmp_path: Pa
     [
         *([{**_HEAD, key: value}] for key in _HEAD if key != "is" for value in (None, [0], 1e300)),
         *([_HEAD, {**_WILL, key: 5}] for key in ("place", "before", "wanted")),
+        *([_HEAD, {**_WILL, "place": {**_PLACE, "file": "", **place}}] for place in _BAD_PLACES),
+        *([_HEAD, _WILL, {**_WILL, "place": {**_PLACE, "name": "m"}}], [_HEAD, _WILL, _HEAD], [_HEAD, {"is": "x"}]),
         *([], [5], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]),
     ],
 )

@@ -25,12 +25,12 @@ def test_a_journal_is_read_back_as_written(tmp_path: Path, torn: bytes) -> None:
     assert (state.kind, state.name, state.options) == ("ceph", tmp_path.name, {"osds": 3})
     assert state.processes == (ProcessRecord("mon.a", 11, 21),)
     assert (state.last_step, state.ready_after_s, state.this_boot) == ("client", None, True)
-    journal.note(ready_after_s=1.25, facts={"keyring": "/k"})
+    journal.note(ready_after_s=1.25, facts={"ceph_conf": "/k"})
     journal.close()
     with (tmp_path / JOURNAL).open("ab") as file:
         file.write(torn)
     state = read_state(tmp_path)
-    assert state is not None and (state.ready_after_s, state.facts) == (1.25, {"keyring": "/k"})
+    assert state is not None and (state.ready_after_s, state.facts) == (1.25, {"ceph_conf": "/k"})
 
 
 def test_other_users_can_neither_lock_the_directory_of_a_lab_nor_read_its_mark(tmp_path: Path) -> None:
@@ -47,7 +47,12 @@ def test_a_directory_cannot_have_two_journals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b'{"last_step": "te', b"\0\0", b"7", b"[[1]]", b'{"role": 1}', b'{"boot": 3}', b"[" * 99999]
+    "damage",
+    [
+        *(b'{"last_step": "te', b"\0\0", b"7", b"[[1]]", b'{"role": 1}', b'{"boot": 3}', b"[" * 99999, b'{"id": "*"}'),
+        *(b'{"ready_after_s": 1, "facts": {"ceph_conf": 3}}', b'{"kind": "ha", "ready_after_s": 1}'),
+        b'{"kind": "hosts", "ready_after_s": 1, "facts": {"commands": {"a": 1}}}',
+    ],
 )
 def test_a_damaged_journal_is_named_with_its_line_and_other_labs_stay_usable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], damage: bytes

@@ -100,7 +100,7 @@ def test_a_file_system_that_another_user_mounted_proves_no_owner(
 def of_a_lab(store: Path) -> Path:
     place = store / "lab"
     place.mkdir(mode=0o755)
-    journal = LabJournal.create(place, "ha", {})
+    journal = LabJournal.create(place, "hosts", {})
     journal.note(ready_after_s=1, facts={"commands": {"n": ["touch", str(store / "ran")]}})
     journal.close()
     return place / JOURNAL

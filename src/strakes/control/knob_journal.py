@@ -129,6 +129,9 @@ class JournalState:
         for row in rows[1:]:
             match row["is"]:
                 case "will":
+                    known = entries.get(row["number"], row)["place"]
+                    if any(known.get(key) != row["place"].get(key) for key in ("name", "host")):
+                        raise ValueError(f"two changes have the number {row['number']}")
                     entries[row["number"]] = dict(row)
                 case "did":
                     entries[row["number"]] |= {"known": True, "effective": row["effective"]}
@@ -136,6 +139,8 @@ class JournalState:
                     entries[row["number"]] |= {"outcome": row["outcome"]}
                 case "tried":
                     tried_unix_s = row["unix_s"]
+                case kind if kind != "held":
+                    raise ValueError(f"it has a line of the kind {kind!r}")
         held = any(row["is"] == "held" for row in rows)
         found = {"held": held, "tried_unix_s": tried_unix_s, "entries": list(entries.values())}
         return from_fields(cls, {**rows[0], **found})

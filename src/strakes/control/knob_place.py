@@ -102,8 +102,17 @@ class KnobPlace:
     cluster_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if "\0" in self.file or not (self.file or self.read_words):
-            raise ValueError("it is neither a file nor a command")
+        commands = [self.read_words, self.write_words]
+        commands += [] if self.answer in ("plain", "lctl") else [self.unset_words[1:]]
+        commands += [self.cluster_words] if self.cluster else []
+        if "\0" in self.file or not (self.file or all(commands)):
+            raise ValueError("it is neither a file nor a complete command")
+        try:
+            complete = not self.field or re.compile(self.field).groups > 0
+        except re.error:
+            complete = False
+        if not complete:
+            raise ValueError("its field is not a pattern with a group")
 
     def beside(self, setting: str) -> KnobPlace:
         """Return the place of ``setting`` in this setting's directory. The system changes both settings together."""

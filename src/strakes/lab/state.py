@@ -34,6 +34,7 @@ from strakes.targets.marker import boot_id
 JOURNAL = "lab.jsonl"
 _MOST_JOURNAL_BYTES = 16 << 20
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
+_ID = re.compile("[0-9a-f]{10}")
 # Maximum length of a lab's path. Ceph appends the name of a Unix socket, whose path may have 107 bytes.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -156,6 +157,19 @@ class ProcessRecord:
     started: int
 
 
+_WORDS, _BY_NAME = tuple[str, ...], Mapping[str, tuple[str, ...]]
+_COMMANDS: Mapping[str, Any] = {"commands": _BY_NAME}
+# Kind of lab -> types of the facts that strakes reads.
+_FACTS: Mapping[str, Mapping[str, Any]] = {
+    "ceph": {"ceph_conf": str},
+    "ha": {
+        **dict.fromkeys(("commands", "links", "power", "journals"), _BY_NAME),
+        **dict.fromkeys(("nodes", "clients", "addresses"), _WORDS),
+        **{"bmc_log": str, "alerts": str, "look_every_s": float},
+    },
+}
+
+
 @dataclass(frozen=True)
 class LabState:
     """The recorded state of a lab. ``ready_after_s``: seconds from start to readiness, None until then."""
@@ -170,6 +184,14 @@ class LabState:
     last_step: str = ""
     ready_after_s: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise ValueError(f"{self.id!r} is not the id of a lab")
+        if self.ready_after_s is not None:
+            found = {"commands": {}, **self.facts}
+            for name, kind in _FACTS.get(self.kind, _COMMANDS).items():
+                from_record(kind, found[name])
 
     @property
     def this_boot(self) -> bool:

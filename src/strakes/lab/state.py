@@ -165,7 +165,9 @@ _FACTS: Mapping[str, Mapping[str, Any]] = {
     "ha": {
         **dict.fromkeys(("commands", "links", "power", "journals"), _BY_NAME),
         **dict.fromkeys(("nodes", "clients", "addresses"), _WORDS),
-        **{"bmc_log": str, "alerts": str, "look_every_s": float},
+        "bmc_log": str,
+        "alerts": str,
+        "look_every_s": float,
     },
 }
 

@@ -123,6 +123,7 @@ def test_every_sample_becomes_a_run_reported_as_imported(name: str, capsys: pyte
     assert all((cell.low, cell.high, cell.imported) == (None, None, True) for cell in portrait.cells)
     assert portrait.warnings[0].code == "imported"
     assert "imported from" in portrait.scope
+    assert strakes(["export", run.id, "--format", "io500"]) == 2
 
 
 def test_the_summary_and_the_list_of_runs_mark_imported_runs(capsys: pytest.CaptureFixture[str]) -> None:

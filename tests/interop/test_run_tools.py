@@ -251,6 +251,7 @@ def test_an_unknown_or_unsupported_option_is_refused_with_the_nearest_one(
         ("ior", "-o a@b", "several files"),
         ("ior", "-F -o a@@b", "-o is empty"),
         ("ior", "-O checkRead", "not KEY=VALUE"),
+        ("ior", "-O api=", "no such interface"),
         ("mdtest", "-n 10 -z 1 -b 0", "-b 0"),
         ("ior", "-w -o /no/such/place/f", "no such directory"),
         ("mdtest", "", "no item"),

@@ -77,7 +77,7 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
         why, remedy = f"{block} % {transfer}", f"For example: -b {max(1, block // max(1, transfer)) * max(1, transfer)}"
         what = "the block size (-b) must be a multiple of the transfer size (-t)"
         raise options.wrong("ior", what, why=why, remedy=remedy)
-    api = command.text("a", "POSIX").split()[0].upper()
+    api = command.text("a", "POSIX").strip().split(" ")[0].upper()
     if api not in _BACKENDS:
         raise options.wrong("ior", f"-a {api}: no such interface", remedy=f"One of: {', '.join(_BACKENDS)}.")
     direct = any(command.flag(name) for name in ("B", "posix.odirect"))

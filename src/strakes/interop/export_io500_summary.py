@@ -13,6 +13,7 @@ from strakes.base.units import GIB
 from strakes.base.version import __version__
 from strakes.interop.command_io500 import PHASES, RANDOM, VALID_STONEWALL_S
 from strakes.interop.export_rows import results_of
+from strakes.model.phases import AMOUNT
 from strakes.model.plan import Plan
 from strakes.runs.run import Run
 
@@ -26,10 +27,11 @@ _INVALID = " [INVALID]"
 def to_io500_summary(run: Run) -> str:
     """Return the text of a result_summary.txt. Raises BadInputError for a run without phases of IO500."""
     known = {*PHASES, RANDOM}
-    cell = next((one for one in run.cells if one.measures and {part.phase for part in one.measures} <= known), None)
+    cells = (one for one in run.cells if one.measures and not one.imported)
+    cell = next((one for one in cells if {part.phase for part in one.measures} <= known), None)
     if cell is None:
         remedy = "Make such a run: strakes run io500 config.ini"
-        raise BadInputError("this run contains no IO500 phases", where=run.id, remedy=remedy)
+        raise BadInputError("this run contains no IO500 phases that strakes ran", where=run.id, remedy=remedy)
     results = results_of(run)
     values: dict[str, float] = {}
     lines, intervals, invalid = [], [], []
@@ -63,7 +65,7 @@ def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> list[str]:
     """Return why IO500 would call a phase INVALID: its stonewall is too short, or it ends before the stonewall."""
     if not phase.endswith("-write"):
         return []
-    stop = next(one.stop for one, _ in plan.each() if one.name == phase and hasattr(one, "stop"))
+    stop = next((one.stop for one, _ in plan.each() if one.name == phase and hasattr(one, "stop")), AMOUNT)
     seconds = stop.seconds or 0.0
     short = seconds < VALID_STONEWALL_S
     faults = [f"its stonewall is {seconds:g} s instead of {VALID_STONEWALL_S} s"] if short else []

@@ -252,12 +252,17 @@ def test_a_line_is_found_in_a_moment_in_a_text_of_brackets() -> None:
         assert file.line(("y",)) == 5
 
 
-def test_a_published_run_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.runs.published._MOST_BYTES", 1 << 20)
+@pytest.mark.parametrize(
+    ("text", "count", "why"), [(b" ", 64 << 20, "the unpacked file is larger than 4 MiB"), (b"{},", 1 << 20, "objects")]
+)
+def test_a_published_run_that_unpacks_without_end_is_refused(
+    text: bytes, count: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.runs.published._MOST_BYTES", 4 << 20)
     path = tmp_path / "run.json.gz"
-    path.write_bytes(gzip.compress(b" " * (64 << 20)))
+    path.write_bytes(gzip.compress(text * count))
     assert path.stat().st_size < 1 << 20
-    assert "the unpacked file is larger than 1 MiB" in refuse(read_published, path).why
+    assert why in refuse(read_published, path).why
 
 
 def test_a_pair_whose_files_are_pipes_is_refused_without_waiting(tmp_path: Path) -> None:

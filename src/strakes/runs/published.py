@@ -20,6 +20,7 @@ _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
 _GZIP_MAGIC = b"\x1f\x8b"
 # Maximum size of a file in bytes, also after decompression. The largest known has 2 MiB. Memory takes 6 times as much.
 _MOST_BYTES = 64 << 20
+_MOST_OBJECTS = 300_000  # Maximum number of JSON objects. Such a file takes 750 MB of memory (measured).
 _PARTS = {"manifest": dict, "findings": dict, "cells": list, "visits": list, "events": list}
 
 
@@ -68,6 +69,8 @@ def _read(path: Path) -> Any:
                 content = packed.read(_MOST_BYTES + 1)
             if len(content) > _MOST_BYTES:
                 raise ValueError(f"the unpacked file is larger than {_MOST_BYTES >> 20} MiB")
+        if content.count(b"{") > _MOST_OBJECTS:
+            raise ValueError(f"it has more than {_MOST_OBJECTS:,} objects")
         return parse_json(content)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)

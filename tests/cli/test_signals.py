@@ -82,6 +82,7 @@ def test_a_third_signal_ends_the_command_at_once() -> None:
         assert process.communicate(timeout=20)[1].endswith("  also: a=9 is changed\n") and process.returncode == 130
 
 
+@pytest.mark.timeout(0)  # pytest-timeout uses the same signal
 @pytest.mark.parametrize(("patience_s", "made"), [(10.0, ["made"]), (0.02, [])])
 def test_a_deferred_interrupt_is_delivered_after_the_protected_block_or_a_time_limit(
     monkeypatch: pytest.MonkeyPatch, patience_s: float, made: list[str]

@@ -67,7 +67,8 @@ class World:
             (self.directory / "strakes-20260101-000000-planted").symlink_to(self.canary)
         with suppress(OSError):
             (self.directory / "strakes-20260101-000000-theirs").mkdir()
-            (self.directory / "strakes-20260101-000000-theirs" / "file").write_text("theirs")
+            with (self.directory / "strakes-20260101-000000-theirs" / "file").open("wb", 0) as file:
+                file.write(b"theirs")
         self.look()
 
     def look(self) -> None:
@@ -149,7 +150,10 @@ def digest(top: Path) -> str:
     lines = []
     for path in sorted(top.rglob("*")):
         status = path.lstat()
-        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        content = b""
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb", 0) as file:
+                content = file.read()
         name, sum_ = path.relative_to(top), hashlib.sha256(content).hexdigest()
         lines.append(f"{name} {status.st_mode} {status.st_nlink} {sum_}")
     return "\n".join(lines)

@@ -24,7 +24,7 @@ from strakes.control.knob_journal import JournalState, KnobJournal, directory, o
 from strakes.control.knob_place import KnobPlace
 from strakes.control.knob_restore import restore, restore_abandoned
 from strakes.targets.ceph_tool import Access
-from strakes.targets.command import CommandTimeout, Completed
+from strakes.targets.command import CommandCutOffError, CommandTimeout, Completed
 from strakes.targets.gluster import GlusterTarget
 from strakes.targets.mountinfo import parse_mountinfo
 
@@ -216,6 +216,19 @@ def test_restore_waits_for_a_command_that_outlived_its_process(tmp_path: Path) -
     (done,) = restore(tmp_path / "store")
     assert done.outcome == "restored" and (tmp_path / "x").read_text() == "8\n"
     orphan.wait()
+
+
+def test_a_change_of_a_killed_command_is_undone_also_if_the_server_makes_it_later(world: World, root: Path) -> None:
+    def killed(argv: Sequence[str], timeout_s: float = 0) -> Completed:
+        return Completed(tuple(argv), -9, "", "") if "set" in argv else world.ask(argv)
+
+    target = world.target()
+    target.run = killed
+    with pytest.raises(CommandCutOffError, match="killed by SIGKILL") as raised:
+        change.set_values(target, {"option": "fast"}, store=root)
+    assert "option may be fast" in getattr(raised.value, "__notes__", [""])[0]
+    world.write("option", "fast")
+    assert [one.outcome for one in restore(root, ask=world.ask)] == ["restored"] and world.values["option"] is None
 
 
 def test_a_damaged_journal_is_named_and_the_others_are_restored(world: World, root: Path) -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import closing, write_kernel_file
+from strakes.base.processes import ending
+from strakes.model.record import from_record
 from strakes.targets.answers import from_json, not_understood, understood
-from strakes.targets.command import Completed, Runner, Servers
+from strakes.targets.command import CommandCutOffError, Completed, Runner, Servers
 from strakes.targets.gluster import gluster
 from strakes.targets.lustre_tool import read_params, set_param
 
@@ -44,7 +46,7 @@ def _of_ceph(text: str, section: str, option: str) -> str | None:
     rows, wanted = from_json(text, "ceph config dump"), (section, option, "")
     with understood("ceph config dump", text):
         values = [row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == wanted]
-    return str(values[0]) if values else None
+        return from_record(str, values[0]) if values else None
 
 
 def values_in_force(text: str, option: str) -> Mapping[str, str]:
@@ -192,7 +194,11 @@ class KnobPlace:
             why = f"the id of the cluster or volume should be {self.cluster}, but is {reached}"
             remedy = "Run strakes where the command reaches the right one. For Ceph, set CEPH_CONF and CEPH_ARGS."
             raise EnvironmentLacksError(what, where=shlex.join(words), why=why, remedy=remedy)
-        return run(words)
+        if (done := run(words)).status < 0:
+            raise CommandCutOffError(
+                f"a command for {self.knob} failed", where=shlex.join(words), why=ending(done.status)
+            )
+        return done
 
     def cluster_reached(self, run: Runner) -> str:
         """Return the id of the cluster that the command reaches. Each process queries it only once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,10 +16,11 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.control import fault_cephfs
+from strakes.control import drill_run, fault_cephfs
 from strakes.control.drill_outcome import outcome_of, pending
-from strakes.control.fault import Ask
+from strakes.control.fault import Ask, Seen
 from strakes.control.fault_registry import FAULTS, make_fault
+from strakes.failover.timeline import Moment
 from strakes.model.plan import Plan
 from strakes.model.recovery_clients import Timing, watch_phase
 from strakes.runs.messages import LoggedOperation
@@ -204,6 +206,16 @@ def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_publi
     (figure,) = document["figures"]
     assert {len(one["points"]) for one in figure["series"]} == {4}
     assert figure["references"][0]["points"][0] == [50.0, 10.0]
+
+
+def test_changes_of_servers_that_do_not_end_are_not_all_kept() -> None:
+    def watch(seen: Seen, _stop: threading.Event) -> None:
+        while True:
+            seen(Moment(0.0, "node a", "online" * 100_000))
+
+    moments: list[Moment] = []
+    drill_run._watch(watch, moments.append, threading.Event())
+    assert 10 < len(moments) < 100 and moments[-1].text.endswith("the states of the servers change too often")
 
 
 def test_the_list_of_faults_states_where_each_works(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from strakes.cli import options
 from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, option, write_json
 from strakes.cli.say import print_table, say, say_errors
 from strakes.control.knob import Knob, catalogue
+from strakes.control.knob_bindings import remembering
 from strakes.control.knob_change import Reading, in_force, read, set_values
 from strakes.control.knob_hold import records
 from strakes.control.knob_journal import open_journals
@@ -50,9 +51,9 @@ def list_command(
         readings = tuple(Reading(knob) for knob in catalogue())
     else:
         target = detect(directory, servers)
-        readings = read(target, names)
+        readings, ask = read(target, names), remembering(target.run)
         # If a setting has no value, its default applies. Only the servers report this default.
-        used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
+        used = {reading.knob.name: in_force(target, reading.knob, ask) for reading in readings if not reading.why}
     told = [(asdict(one.knob), dict(one.values), one.why, used.get(one.knob.name, {})) for one in readings]
     document = [knob | {"values": values, "why": why, "in_force": now} for knob, values, why, now in told]
     if not write_json(as_json, document):

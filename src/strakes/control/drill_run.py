@@ -41,6 +41,8 @@ _LOOK_EVERY_S = 0.5
 # short, because strakes.cli.apart kills this process 24 s after the interrupt and the engine needs most of this time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
 _SILENT_S, _REMIND_S = 10.0, 30.0
+# Limit for all changes that servers report: 10,000 targets need a third. Each change takes 100 bytes and its text.
+_MOST_MOMENTS_BYTES, _MOMENT_BYTES = 16 << 20, 100
 _WHOLE_SECONDS_S = 1.0  # Lustre records times of connections in whole seconds.
 
 Say = Callable[[str], None]
@@ -395,7 +397,16 @@ def _lacking(look: Callable[[], str | None]) -> str:
 
 
 def _watch(watch: Callable[[Seen, threading.Event], None], seen: Seen, stop: threading.Event) -> None:
-    if trouble := _lacking(partial(watch, seen, stop)):
+    left_bytes = _MOST_MOMENTS_BYTES
+
+    def bounded(moment: Moment) -> None:
+        nonlocal left_bytes
+        left_bytes -= _MOMENT_BYTES + len(moment.source) + len(moment.text)
+        if left_bytes < 0:
+            raise MeasurementError("the states of the servers change too often")
+        seen(moment)
+
+    if trouble := _lacking(partial(watch, bounded, stop)):
         seen(Moment(time.time(), "drill", f"the servers cannot be watched any longer: {trouble}"))
 
 

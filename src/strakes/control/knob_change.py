@@ -19,7 +19,7 @@ from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_place import KnobPlace, PlaceGoneError, values_in_force
 from strakes.control.knob_restore import Restored, close_change, left_named, settle, shown
 from strakes.runs.watchdog import ENDING_S, write_error
-from strakes.targets.command import CommandCutOffError
+from strakes.targets.command import CommandCutOffError, Runner
 from strakes.targets.target import Target
 
 _restoring = threading.Lock()  # Keeps the main thread and the watchdog from restoring settings at the same time.
@@ -226,11 +226,11 @@ def _record(place: KnobPlace, before: str | None, wanted: str | None, journal: K
     return number
 
 
-def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
+def in_force(target: Target, knob: Knob, ask: Runner | None = None) -> Mapping[str, str]:
     """Return daemon -> value in use, or {} if the daemons do not report their values."""
     if not knob.in_force:
         return {}
     with suppress(StrakesError):
-        done = target.run(Bindings(target).words(knob, knob.in_force))
+        done = (ask or target.run)(Bindings(target).words(knob, knob.in_force))
         return values_in_force(done.stdout, knob.name) if done.status == 0 else {}
     return {}

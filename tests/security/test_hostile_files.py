@@ -205,6 +205,9 @@ def test_a_kernel_file_that_blocks_is_refused(reader: Reader) -> None:
     assert "/proc/kmsg" in refuse(reader, Path("/proc/kmsg")).where
 
 
+_IOR = "IOR-4.1.0: MPI Coordinated Test of Parallel I/O\nMax Write: 1.00 MiB/sec (1.00 MB/sec)\n"
+
+
 @pytest.mark.parametrize(
     ("reader", "limit", "most", "head", "line", "why"),
     [
@@ -212,6 +215,7 @@ def test_a_kernel_file_that_blocks_is_refused(reader: Reader) -> None:
         (read_table, "watch.replay.MOST_ROWS", 1000, "time,value\n", f"{_NOW_S},2\n", "too large"),
         (read_file, "interop.formats._MOST_LINES", 1001, "Max Write: 1 MiB/sec (1 MB/sec)\n", "ab\n", "too large"),
         (read_file, "interop.formats._MOST_RESULTS", 1000, "", "Max Write: 1.00 MiB/sec (1.00 MB/sec)\n", "too large"),
+        (read_file, "interop.formats._MOST_CHARACTERS", 1005, f"{_IOR}Command line : ior -", "F", "too large"),
     ],
 )
 def test_a_file_with_too_many_lines_is_refused(

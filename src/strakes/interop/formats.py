@@ -38,6 +38,7 @@ _MOST_S = 120.0  # Maximum processor time for a file in seconds. 10 MB of fio JS
 # Maximum number of results in a file. Each becomes a run in the store: 1,000 take about a minute (measured).
 _MOST_RESULTS = 1000
 _MOST_RATES = 50_000  # Maximum number of rates in a file. Each takes 5 kB of memory when it is stored (measured).
+_MOST_CHARACTERS = 1 << 17  # Maximum length of a command, path or name. getopt() takes quadratic time: 1 s (measured).
 _MOST_SHOWN = 10  # Maximum number of unreadable results that a message lists. The message grows in proportion.
 
 
@@ -125,6 +126,9 @@ def _read_results(path: Path) -> ResultFile:
     found = [one for one in results if isinstance(one, Foreign) and one.figures]
     if sum(len(figure.values) for test in found for figure in test.figures) > _MOST_RATES:
         why, remedy = f"the file has more than {_MOST_RATES} rates", "Import parts of it."
+        raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
+    if any(len(text) > _MOST_CHARACTERS for one in found for text in (one.command, one.path, one.host, one.version)):
+        why, remedy = f"a command, path or name has more than {_MOST_CHARACTERS} characters", "Shorten it."
         raise BadInputError("the file is too large", where=str(path), why=why, remedy=remedy)
     # Quote commands as in a shell, so that the search for secrets finds all of them.
     tests = tuple(without_secrets_in(replace(one, command=for_shell(one.command))) for one in found)

@@ -136,6 +136,7 @@ def test_every_command_has_a_man_page_that_man_reads_without_a_warning(tmp_path:
         ("strakes sur", {"survey"}),
         ("strakes export --format ", {"csv", "openmetrics"}),
         ("strakes survey --bud", {"--budget"}),
+        ("strakes surve ", set()),
     ],
 )
 def test_the_shell_is_offered_commands_options_and_values(

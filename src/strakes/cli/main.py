@@ -94,7 +94,7 @@ class _LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command | None, list[str]]:
         name = _name_of(args)
-        if name not in COMMANDS:
+        if name not in COMMANDS and not ctx.resilient_parsing:  # The shell completes also words after a wrong command.
             names = {known.split()[-1]: known for known in COMMANDS}
             near = nearest_word(args[0], names)
             raise click.UsageError(f"no such command: {args[0]}{f'; did you mean {names[near]}?' if near else ''}", ctx)

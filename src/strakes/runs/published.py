@@ -44,9 +44,8 @@ class PublishedRun(Run):
         return list(self._document[name])
 
     def _read_document(self, name: str) -> dict[str, Any]:
-        document: object = self._document["manifest"]
-        if name == "environment.json":
-            document = self._document["findings"].get("environment")
+        parts = self._document
+        document: object = parts["findings"].get("environment") if name == "environment.json" else parts["manifest"]
         if not isinstance(document, dict):
             raise self.damaged("it is not an object", name)
         return document
@@ -65,8 +64,7 @@ def _read(path: Path) -> Any:
     try:
         content = read_regular(path, _MOST_BYTES, "a published run cannot be read", _REMEDY)
         if content.startswith(_GZIP_MAGIC):
-            with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-                content = packed.read(_MOST_BYTES + 1)
+            content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(_MOST_BYTES + 1)
             if len(content) > _MOST_BYTES:
                 raise ValueError(f"the unpacked file is larger than {_MOST_BYTES >> 20} MiB")
         if content.count(b"{") > _MOST_OBJECTS:

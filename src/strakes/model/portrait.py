@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from strakes.model.answers import Answer
@@ -181,3 +182,8 @@ class Portrait:
     reproduce: tuple[str, ...] = ()
     servers: tuple[ServerCount, ...] = ()
     schema: Literal[1] = field(default=1)
+
+    @cached_property
+    def warned(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the id of each cell with warnings -> codes of these warnings."""
+        return {cell.id: tuple(cell.warnings) for cell in self.cells if cell.warnings}

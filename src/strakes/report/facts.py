@@ -50,7 +50,7 @@ def source_of(portrait: Portrait, cells: Collection[str]) -> str:
     """
     if any(warning.code == "memory-file-system" for warning in portrait.warnings):
         return ""
-    return caution_of({code for cell in portrait.cells if cell.id in cells for code in cell.warnings})
+    return caution_of({code for cell in cells for code in portrait.warned.get(cell, ())})
 
 
 def caution_of(codes: AbstractSet[str]) -> str:

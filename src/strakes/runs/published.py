@@ -17,7 +17,6 @@ from strakes.base.finite import parse_json
 from strakes.runs.run import Run
 
 _REMEDY = "Write a valid file with: strakes export RUN -o FILE"
-_GZIP_MAGIC = b"\x1f\x8b"
 # Maximum size of a file in bytes, also after decompression. The largest known has 2 MiB. Memory takes 6 times as much.
 _MOST_BYTES = 64 << 20
 _MOST_OBJECTS = 300_000  # Maximum number of JSON objects. Such a file takes 750 MB of memory (measured).
@@ -63,7 +62,7 @@ def _read(path: Path) -> Any:
     refuse_other_kind(path, "export", OTHER_KINDS["export"].name)
     try:
         content = read_regular(path, _MOST_BYTES, "a published run cannot be read", _REMEDY)
-        if content.startswith(_GZIP_MAGIC):
+        if content.startswith(b"\x1f\x8b"):
             content = gzip.GzipFile(fileobj=io.BytesIO(content)).read(_MOST_BYTES + 1)
             if len(content) > _MOST_BYTES:
                 raise ValueError(f"the unpacked file is larger than {_MOST_BYTES >> 20} MiB")

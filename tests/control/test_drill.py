@@ -16,6 +16,7 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.cli.main import run
 from strakes.control import drill_run, fault_cephfs
 from strakes.control.drill_outcome import outcome_of, pending
 from strakes.control.fault import Ask, Seen
@@ -97,6 +98,11 @@ def test_a_fault_that_fails_is_reported_also_if_the_caller_ignores_the_ends_of_c
 def test_unknown_or_incomplete_faults_are_refused(fault: str, words: dict[str, str], said: str, tmp_path: Path) -> None:
     with pytest.raises((BadInputError, EnvironmentLacksError), match=said):
         make_fault(fault, Ask(tmp_path, **words))  # type: ignore[arg-type]
+
+
+def test_a_drill_with_too_many_files_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["failover", "drill", str(tmp_path), "-n", "1000", "--rate", "1000", "--fault-command", "true"]) == 2
+    assert "too many files" in capsys.readouterr().err
 
 
 def test_only_a_server_of_the_file_system_of_the_directory_is_replaced(

@@ -142,10 +142,6 @@ def test_the_example_runs_with_one_client_per_rank(mount: Path, strakes: Strakes
     out = tmp_path / "out.json"
     done = strakes("run", ROOT / "examples" / "ceph" / "clients.toml", mount, "--budget", "20s", "--json", out)
     assert done.returncode == 0, done.stderr
-    assert [cell["id"].partition(":")[2] for cell in json.loads(out.read_text())["cells"]] == [
-        "create",
-        "look",
-        "write",
-        "read",
-    ]
+    expected = ["create", "look", "write", "read"]
+    assert [cell["id"].partition(":")[2] for cell in json.loads(out.read_text())["cells"]] == expected
     assert not list(mount.iterdir())

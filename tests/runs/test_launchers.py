@@ -93,11 +93,8 @@ def test_an_unusable_template_is_refused(template: str, hosts: tuple[str, ...], 
 
 def test_a_launcher_command_overrides_the_local_launcher() -> None:
     assert Launching(launcher="local", launcher_command="jsrun {engine}").launch.launcher == "command"
-    assert Launching(launcher="slurm", launcher_options="-p main --mpi=pmix").launch.options == (
-        "-p",
-        "main",
-        "--mpi=pmix",
-    )
+    expected = ("-p", "main", "--mpi=pmix")
+    assert Launching(launcher="slurm", launcher_options="-p main --mpi=pmix").launch.options == expected
 
 
 @pytest.mark.parametrize(

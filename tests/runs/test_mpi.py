@@ -372,11 +372,8 @@ def test_parts_of_a_mixed_phase_do_the_same_as_with_threads(engine: MpiEngine, w
             assert (result.ended, result.errors) == ("ok", ())
             both, again, seen = result.samples
             parts = both.parts
-            assert [(part.name, [row[0] for row in part.ranks]) for part in parts] == [
-                ("dump", [0, 1]),
-                ("make", [2]),
-                ("watch", [3]),
-            ]
+            expected = [("dump", [0, 1]), ("make", [2]), ("watch", [3])]
+            assert [(part.name, [row[0] for row in part.ranks]) for part in parts] == expected
             assert [(part.operations, part.bytes) for part in parts] == [(8, 128 * KIB), (20, 2000), (20, 0)]
             assert [set(part.histograms) for part in parts] == [{"write"}, {"file-create"}, {"lag", "file-stat"}]
             assert again.effective["verified_bytes"] == 128 * KIB

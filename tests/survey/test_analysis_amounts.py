@@ -46,11 +46,8 @@ def test_stats_answered_from_the_memory_of_this_node_are_flagged(remote: bool, s
     assert not any("create" in cell or "remove" in cell for cell in cells)
     labels = [line.label for line in MetadataOps().headlines(results)]
     # A rate that comes from the client's cache is no headline.
-    assert [label.partition(" (")[0] for label in labels] == [
-        "file-create",
-        *(() if flagged else ("file-stat",)),
-        "file-remove",
-    ]
+    expected = ["file-create", *(() if flagged else ("file-stat",)), "file-remove"]
+    assert [label.partition(" (")[0] for label in labels] == expected
 
 
 def test_the_amounts_of_data_and_of_files_are_stated() -> None:

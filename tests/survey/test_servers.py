@@ -51,11 +51,8 @@ def test_a_table_has_shares_and_only_columns_with_counts() -> None:
 def test_client_counts_are_used_without_server_counts_and_their_kinds_add_up() -> None:
     table = server_table([ServerCount("s", "a", "mdt0", 1, {"client.md.create": 2.0, "client.md.unlink": 2.0})])
     assert table is not None
-    assert dict(zip(table.columns, table.rows[0][1], strict=True)) == {
-        "metadata requests": "4 (100%)",
-        "creates": "2 (100%)",
-        "removes": "2 (100%)",
-    }
+    expected = {"metadata requests": "4 (100%)", "creates": "2 (100%)", "removes": "2 (100%)"}
+    assert dict(zip(table.columns, table.rows[0][1], strict=True)) == expected
 
 
 def busy(**seconds: float) -> dict[str, dict[str, float]]:

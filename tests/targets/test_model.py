@@ -105,11 +105,8 @@ def test_components_are_compared_one_by_one() -> None:
 def test_placements_are_compared_in_the_requested_values() -> None:
     given = Placement("automatic", (1, 2), 2, "crush")
     assert placement_differences(Placement("automatic", count=-1), given) == ()
-    assert placement_differences(Placement("automatic", (0,), 4, inherited=True), given) == (
-        "metadata targets 1,2 instead of 0",
-        "count 2 instead of 4",
-        "subdirectories do not inherit it",
-    )
+    expected = ("metadata targets 1,2 instead of 0", "count 2 instead of 4", "subdirectories do not inherit it")
+    assert placement_differences(Placement("automatic", (0,), 4, inherited=True), given) == expected
 
 
 def test_a_plain_directory_can_be_made_anywhere(tmp_path: Path) -> None:

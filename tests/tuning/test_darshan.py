@@ -49,13 +49,8 @@ def test_a_collective_shared_file_is_described_by_its_mpiio_calls() -> None:
     below = [written(1, rank, 2 * GIB, 4 * MIB) for rank in (0, 2)]
     app, remarks = app_of(facts(*below, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
     (phase,) = app.phases
-    assert (app.interface, phase.files, phase.collective, phase.data_bytes, phase.record_bytes) == (
-        "mpiio",
-        "shared",
-        True,
-        GIB,
-        (GIB,),
-    )
+    expected = ("mpiio", "shared", True, GIB, (GIB,))
+    assert (app.interface, phase.files, phase.collective, phase.data_bytes, phase.record_bytes) == expected
     assert any("keeps only sums" in remark for remark in remarks)
 
 
@@ -190,13 +185,8 @@ def test_the_sample_logs_of_pydarshan_are_described() -> None:
         pytest.skip("this PyDarshan comes without its logs")
     app, _ = app_of(read_log(place / "sample.darshan"))
     (phase,) = app.phases
-    assert (app.title, app.interface, app.ranks, phase.files, phase.collective) == (
-        "vpicio_uni",
-        "mpiio",
-        2048,
-        "shared",
-        True,
-    )
+    expected = ("vpicio_uni", "mpiio", 2048, "shared", True)
+    assert (app.title, app.interface, app.ranks, phase.files, phase.collective) == expected
     app, _ = app_of(read_log(place / "sample-goodost.darshan"))
     assert [(app.ranks, phase.files, phase.data_bytes // MIB) for phase in app.phases] == [(48, "per-process", 1024)]
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 Moments = Annotated[bool, option("Print every event with its time.", default=False)]
 
 
+# Maximum number of files of a drill. 671,000 lines with their checksums have 64 MiB, the limit of a command's output.
+_MOST_FILES = 500_000
+
+
 @click.group(cls=Group)
 def command() -> None:
     """Keep a metadata service, or another service, running on a pair of servers.
@@ -134,8 +138,11 @@ def drill_command(
     from strakes.control import drill_outcome
     from strakes.control.drill_run import Drill, play
 
-    striking = fault.make(directory, servers)
     timing = Timing(before, after, restore_after)
+    if (files := clients * rate * timing.seconds) > _MOST_FILES:
+        what, why = "this drill would create too many files", f"it would create {files:,.0f}, but may {_MOST_FILES:,}"
+        raise BadInputError(what, why=why, remedy="Use fewer --clients, a lower --rate or a shorter time.")
+    striking = fault.make(directory, servers)
     drill = Drill(directory, clients, rate, timing, has_sessions(directory), servers)
     remark(f"{drill.text}; after {before:g} s: {striking.text}")
     when = f"when the clients have ended; if they hang, {format_seconds(timing.undone_within_s)} after the fault"

@@ -161,10 +161,8 @@ def perform(
         recoveries = (*fault.recoveries(), *connections.recoveries()) if over else ()
         waiting = {} if over else pending(plan, phase, result.log, until_s)
         lacking, moments = "; ".join(filter(None, (lacking, unread))), stroke.moments
-        outcome = outcome_of(
-            clients, result.log, expected, files, began_s, moments, recoveries, lacking, waiting, until_s
-        )
-        outcome = replace(outcome, interruptions=connections.interruptions())
+        found = (expected, files, began_s, moments, recoveries, lacking, waiting, until_s)
+        outcome = replace(outcome_of(clients, result.log, *found), interruptions=connections.interruptions())
         show(outcome)
     if stroke.interrupted:
         silent = outcome is not None and not outcome.read and bool(stroke.not_undone)
@@ -468,7 +466,6 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
         "outages": [[outage.client, outage.stall_s, outage.back_after_s, outage.hit] for outage in outages],
         "recoveries": [asdict(target) for target in outcome.line.targets],
     }
-    judged = replace(
-        sample, acknowledged=outcome.acknowledged, lost=outcome.lost, failed=outcome.failed, repeated=outcome.repeated
-    )
+    counts = {name: getattr(outcome, name) for name in ("acknowledged", "lost", "failed", "repeated")}
+    judged = replace(sample, **counts)
     return replace(judged, recovery_first_s=first_s, recovery_median_s=median_s, recovery_last_s=last_s, drill=drill)

@@ -162,9 +162,8 @@ class PowerOff(OneCommand):
         # older BMCs lack suite 17, the default.
         file = str(ask.bmc_password_file.absolute())
         tool = ("ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623", "-U", ask.bmc_user, "-f", file)
-        self._status, self._strike, on = (
-            through(via, (*tool, "chassis", "power", word)) for word in ("status", "off", "on")
-        )
+        power = (*tool, "chassis", "power")
+        self._status, self._strike, on = (through(via, (*power, word)) for word in ("status", "off", "on"))
         self.undo = RunCommand(on, self._status, _ON, file)
         self.text = f"power off through the BMC {ask.bmc} until it confirms: {shown_command(self._strike)}"
         answer = self._run(self._status)

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,11 +45,18 @@ class MetadataServerFault(Fault):
     def __init__(self, ask: Ask) -> None:
         real, labs = ask.directory.resolve(), all_labs(lambda _: None)
         self.lab = next((lab for lab in labs if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
-        self.config = Path(self.lab.facts["ceph_conf"]) if self.lab else _configuration(ask.directory)
-        self._cluster = detect(ask.directory).cluster_id()
+        if not is_cephfs(ask.directory):
+            remedy = "On other file systems, give a command: --fault-command 'ssh mds1 reboot -f'"
+            raise BadInputError("this fault works only on CephFS", where=str(ask.directory), remedy=remedy)
+        given = access_of(mount_of(ask.directory)).configuration or os.environ.get("CEPH_CONF") or _USUAL_CONFIGURATION
+        self.config, target = Path(self.lab.facts["ceph_conf"] if self.lab else given), detect(ask.directory)
+        self._cluster = target.cluster_id()
         with Monitors(self.config, self._cluster) as monitors:
             found = _file_systems(monitors)
-        self._file_system = _name_among([*found], ask.directory)
+        self._file_system = target.describe().file_system_name if len(found) > 1 else "".join(found)
+        if self._file_system not in found:
+            why = f"the cluster has {', '.join(found) or 'no file system'}"
+            raise BadInputError("the file system that DIR is on is unknown", where=str(ask.directory), why=why)
         flags, self.before = found[self._file_system]
         victim = next((server for server in self.before.values() if server.rank == 0 and server.state == _ACTIVE), None)
         said = [f"{server.name} is {server.state}" for server in self.before.values()]
@@ -140,21 +147,6 @@ def is_cephfs(directory: Path) -> bool:
     """Return whether a directory is on a CephFS mount."""
     mount = mount_of(directory)
     return mount.file_system in FILE_SYSTEMS and not mount.of_another_user
-
-
-def _configuration(directory: Path) -> Path:
-    if not is_cephfs(directory):
-        remedy = "On other file systems, give a command: --fault-command 'ssh mds1 reboot -f'"
-        raise BadInputError("this fault works only on CephFS", where=str(directory), remedy=remedy)
-    return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
-
-
-def _name_among(names: Sequence[str], directory: Path) -> str:
-    name = detect(directory).describe().file_system_name if len(names) > 1 else "".join(names)
-    if name not in names:
-        why = f"the cluster has {', '.join(names) or 'no file system'}"
-        raise BadInputError("the file system that DIR is on is unknown", where=str(directory), why=why)
-    return name
 
 
 def _file_systems(monitors: Monitors) -> dict[str, tuple[int, dict[str, CephDaemon]]]:

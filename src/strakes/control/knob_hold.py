@@ -57,7 +57,8 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
             seen = "journal" not in held or os.path.lexists(str(held["journal"]))
             if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} was already changed by strakes with another store", place.name_with_host
-                why = f"the other store is {held.get('store', '?')}, the old value is {held.get('before', '?')}"
+                old = "the default" if held.get("before", "?") is None else held.get("before", "?")
+                why = f"the other store is {held.get('store', '?')}, the old value is {old}"
                 remedy = "Run strakes knobs restore with that store. If the store is gone, set the value by hand and "
                 raise BadInputError(what, where=where, why=why, remedy=f"{remedy}remove {path}.")
             if held:

@@ -109,12 +109,10 @@ class KnobPlace:
         commands += [self.cluster_words] if self.cluster else []
         if "\0" in self.file or not (self.file or all(commands)):
             raise ValueError("it is neither a file nor a complete command")
-        try:
-            complete = not self.field or re.compile(self.field).groups > 0
-        except re.error:
-            complete = False
-        if not complete:
-            raise ValueError("its field is not a pattern with a group")
+        with suppress(re.error):
+            if not self.field or re.compile(self.field).groups:
+                return
+        raise ValueError("its field is not a pattern with a group")
 
     def beside(self, setting: str) -> KnobPlace:
         """Return the place of ``setting`` in this setting's directory. The system changes both settings together."""
@@ -195,9 +193,8 @@ class KnobPlace:
             remedy = "Run strakes where the command reaches the right one. For Ceph, set CEPH_CONF and CEPH_ARGS."
             raise EnvironmentLacksError(what, where=shlex.join(words), why=why, remedy=remedy)
         if (done := run(words)).status < 0:
-            raise CommandCutOffError(
-                f"a command for {self.knob} failed", where=shlex.join(words), why=ending(done.status)
-            )
+            what = f"a command for {self.knob} failed"
+            raise CommandCutOffError(what, where=shlex.join(words), why=ending(done.status))
         return done
 
     def cluster_reached(self, run: Runner) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from xml.etree import ElementTree as Xml
 
-from strakes.base.errors import EnvironmentLacksError, nearest_word
+from strakes.base.errors import EnvironmentLacksError, MeasurementError, nearest_word
 from strakes.failover.facts import read_table
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.targets.command import CommandTimeout, run
+from strakes.targets.answers import from_xml
+from strakes.targets.command import run
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -115,10 +115,10 @@ def fencing_agents() -> tuple[str, ...]:
 def _installed(agent: str) -> frozenset[str]:
     try:
         answer = run(["crm_resource", "--show-metadata", agent], _ASK_S) if _AGENT.fullmatch(agent) else None
-        named = Xml.fromstring(answer.stdout) if answer and answer.status == 0 else Xml.Element("none")
-    except (EnvironmentLacksError, CommandTimeout, Xml.ParseError):
+        named = from_xml(answer.stdout, "crm_resource").iter("parameter") if answer and answer.status == 0 else ()
+    except (EnvironmentLacksError, MeasurementError):
         return frozenset()
-    return frozenset(one.get("name", "") for one in named.iter("parameter"))
+    return frozenset(one.get("name", "") for one in named)
 
 
 def installed_options(one: Primitive) -> frozenset[str]:

@@ -20,6 +20,7 @@ from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed, with_nodes_online
+from strakes.targets.answers import NotUnderstoodError, from_xml
 from strakes.targets.command import CommandTimeout, run
 
 TRANSITIONS = 4  # Maximum number of Pacemaker transitions after an event. Half or double the number changes no test.
@@ -150,14 +151,15 @@ class PolicyEngine:
         limit_s = min(left_s, _MOST_S)
         try:
             done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], limit_s)
-            document = Xml.fromstring(done.stdout)
+            document = from_xml(done.stdout, "crm_simulate")
+            parts = [one.tag for one in from_xml(out.read_text() if out.exists() else "<none/>", "crm_simulate")]
         except CommandTimeout as error:
             what = f"a simulation did not end within {limit_s:.3g} s"
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
-        except Xml.ParseError:
-            document = None
+        except (NotUnderstoodError, UnicodeDecodeError):
+            parts = []
         # If crm_simulate refuses a CIB, it writes no transition graph.
-        if not graph.exists() or not out.exists() or document is None:
+        if not graph.exists() or parts != ["configuration", "status"]:
             crashed = done.status < 0 or "assert" in done.stderr.lower()
             what = f"Pacemaker's policy engine {'crashes' if crashed else 'refuses the configuration'}"
             why = (done.stderr.strip() or done.stdout.strip())[-400:]

@@ -139,8 +139,7 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
             ["ip link set lo up", *added, f"exec {shlex.join(words)} corosync -t -c {place}/corosync.conf"]
         )
         user = [] if _AS_NOBODY[0] in words else ["--user", "--map-root-user"]
-        done = run(["unshare", *user, "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S)
-    return _verdict("corosync", done)
+        return _verdict("corosync", run(["unshare", *user, "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S))
 
 
 def without_files(section: Block) -> str:

@@ -112,11 +112,9 @@ def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
     >>> first.number, first.ended_s, first.acknowledged, second.errno
     (7, 1001.5, True, 'EIO')
     """
-    origin = float(message["origin_unix_s"])
+    origin, phase, rank = float(message["origin_unix_s"]), str(message["phase"]), int(message["rank"])
     return tuple(
-        LoggedOperation(
-            str(message["phase"]), int(message["rank"]), number, origin + due, origin + begun, origin + ended, errno
-        )
+        LoggedOperation(phase, rank, number, origin + due, origin + begun, origin + ended, errno)
         for number, due, begun, ended, errno in message["rows"]
     )
 
@@ -125,7 +123,6 @@ def hello_from_message(message: Mapping[str, Any]) -> Hello:
     """Return the contents of a ``hello`` message. Raises KeyError if a field is missing."""
     nodes = message.get("nodes", ())
     counts = {node["host"]: len(node["ranks"]) for node in nodes}
-    ranks = {
-        f"{node['host']} {pid:d}": rank for node in nodes for rank, pid in zip(node["ranks"], node["pids"], strict=True)
-    }
+    rows = ((node["host"], *row) for node in nodes for row in zip(node["ranks"], node["pids"], strict=True))
+    ranks = {f"{host} {pid:d}": rank for host, rank, pid in rows}
     return from_record(Hello, {**message, "nodes": counts, "ranks": ranks})

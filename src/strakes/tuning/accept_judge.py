@@ -250,9 +250,7 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
     if answer.scale in {level.scale for level in figure.levels}:
         limits = "This number was measured too seldom for an interval: give a larger --budget."
     else:
-        limits = (
-            f"Measured with {span}, but the need is for {counted(clients, 'client')}: measure with exactly that many."
-        )
+        limits = f"Measured with {span}; the need is for {counted(clients, 'client')}: measure with exactly that many."
     if (forecast := answer.forecast) is None:
         return asked.answer(UNKNOWN, f"none: {answer.why}", limits, ids, forecast=True)
     low, high = forecast.low, forecast.high

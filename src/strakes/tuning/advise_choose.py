@@ -121,9 +121,7 @@ def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
     ] or _overview(results, phase.operation, "ranks")
     outcome = _level(results, phase, "processes per node", cells, "ranks", app.ranks_per_node, "processes-per-node")
     if isinstance(outcome, Choice) and app.nodes > 1:
-        more = (
-            f"measured on one node: run client-scaling on several nodes to see how {app.nodes} nodes share the servers"
-        )
+        more = f"measured on one node: client-scaling on several nodes shows how {app.nodes} nodes share the servers"
         return replace(outcome, surer="; ".join(filter(None, (outcome.surer, more))))
     return outcome
 
@@ -234,17 +232,15 @@ def _level(
     better = next((one for one in answer.others if one.measure == as_now.id and one.grade != "undecided"), None)
     if best.id != as_now.id and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
         reason = f"keep the present value: no other is shown to be faster{about}"
-        return Choice(
-            phase.name, what, _value(factor, as_now), level_of(factor, as_now.settings[factor]), reason, evidence
-        )
+        level = level_of(factor, as_now.settings[factor])
+        return Choice(phase.name, what, _value(factor, as_now), level, reason, evidence)
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
     unclear = {one.measure for one in answer.others if one.grade == "undecided"}
     smaller = [level_of(factor, cell.settings[factor]) for cell in cells[: cells.index(best)] if cell.id in unclear]
     more = f"; {' or '.join(smaller)} may be good enough, too" if smaller else ""
     reason = f"the smallest level that is shown to be good enough{about} ({answer.grade}){more}"
-    return Choice(
-        phase.name, what, _value(factor, best), level_of(factor, best.settings[factor]), reason, evidence, gain
-    )
+    level = level_of(factor, best.settings[factor])
+    return Choice(phase.name, what, _value(factor, best), level, reason, evidence, gain)
 
 
 def _value(factor: str, cell: Measured) -> int:

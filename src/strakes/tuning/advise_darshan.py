@@ -304,9 +304,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
             "and libc gathers calls in a buffer."
         )
     if _moved(other) > _SMALL_SHARE * total:
-        remarks.append(
-            f"{format_bytes(_moved(other))} in files without MPI-IO went through POSIX, without {interface}."
-        )
+        remarks.append(f"{format_bytes(_moved(other))} in files without MPI-IO went through POSIX, not {interface}.")
     kinds = product(_OPERATIONS, _LAYOUTS)
     found = [_phase(facts, records, operation, files, total, interface) for operation, files in kinds]
     phases = [phase for phase in found if phase is not None]

@@ -127,10 +127,9 @@ class TuningOutcome:
         interval = self.gain_interval("all changes together, over the default")
         kind = str(self.changes.get(offers.LAYOUT, offers.PLAIN_LAYOUT))
         plain = kind == offers.PLAIN_LAYOUT
+        found = ("found by strakes tune", (self.run.id,), interval)
         choices = [
-            Choice(
-                phase.name, _WHAT[name], level, level_of(name, level), "found by strakes tune", (self.run.id,), interval
-            )
+            Choice(phase.name, _WHAT[name], level, level_of(name, level), *found)
             for phase in self.app.phases
             for name, level in self.changes.items()
             if name in _WHAT and isinstance(level, int | str) and (plain or name not in offers.LAYOUT_FACTORS)

@@ -67,9 +67,8 @@ def effects(search: Search) -> Effects:
 
 
 def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Setting) -> list[tuple[int, int]]:
-    alike = {
-        place: (*point[:which], default, *point[which + 1 :]) for point, place in known.items() if point[which] == level
-    }
+    points = ((place, point) for point, place in known.items() if point[which] == level)
+    alike = {place: (*point[:which], default, *point[which + 1 :]) for place, point in points}
     return [(place, known[other]) for place, other in alike.items() if other in known]
 
 

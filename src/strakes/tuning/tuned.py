@@ -104,9 +104,7 @@ def _figures(confirmed: Sequence[CellEstimate], levels: Sequence[CellEstimate]) 
         title, question = "Default against best in fresh alternating runs", "How much faster is the application's I/O?"
         lines = _lines(confirmed, "phase", ("which",))
         yield Figure(KIND, title, question, "setting", "", "category", "bandwidth", "B/s", lines)
-    question = (
-        "How many times as fast is each level as the default, other settings being equal? By the model of the search."
-    )
+    question = "How many times as fast as the default is each level, all else being equal? By the model of the search."
     lines = _lines(levels, "setting", ("setting", "level"))
     yield Figure(KIND, "Main effects", question, "level", "", "category", "times the default level", "", lines)
 

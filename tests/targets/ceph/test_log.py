@@ -94,11 +94,8 @@ def test_older_messages_and_evictions_without_blocklisting_are_understood() -> N
         "Evicting client session 79 (10.0.0.9:0/9)",
     )
     log = [{"stamp": "2026-11-22T18:00:00.0+0000", "name": "mds.a", "message": message} for message in words]
-    assert [str(eviction) for eviction in evictions_in(log)] == [
-        "client.77 (node8)",
-        "client.78 (10.0.0.8)",
-        "client.79 (10.0.0.9)",
-    ]
+    expected = ["client.77 (node8)", "client.78 (10.0.0.8)", "client.79 (10.0.0.9)"]
+    assert [str(eviction) for eviction in evictions_in(log)] == expected
 
 
 class Cluster:

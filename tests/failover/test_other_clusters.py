@@ -70,10 +70,8 @@ def test_a_remote_node_is_powered_off_itself_and_services_of_guests_move_with_th
     for fenced in ("nr", ""):
         (tmp_path / "setup.sh").write_text(text.format(fenced))
         rows[fenced] = _scenes(read_plan(tmp_path), tmp_path, "service nr", "node na", "node nb")
-    assert [(one.ending, one.fenced) for one in rows["nr"][:1] + rows[""][:1]] == [
-        ("take-over", ("nr",)),
-        ("outage", ()),
-    ]
+    expected = [("take-over", ("nr",)), ("outage", ())]
+    assert [(one.ending, one.fenced) for one in rows["nr"][:1] + rows[""][:1]] == expected
     assert {one.ending for one in rows["nr"][1:]} == {"nothing", "take-over"}
     assert set(rows["nr"][0].places) == {"vm", "p", "q"}
 

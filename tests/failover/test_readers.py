@@ -39,10 +39,8 @@ def _require_the_pair(model: ClusterModel) -> None:
     assert ([one.id for one in service.copies], service.replicated) == (["dr"], ("r0",))
     assert service.nodes == ("na", "nb") and service.addresses == ("10.3.0.10",)
     assert [(node.name, node.bmc.address) for node in model.cluster.nodes] == [("na", "10.9.0.1"), ("nb", "10.9.0.2")]
-    assert {operation.role for operation in service.copies[0].operations if operation.repeats} == {
-        "Promoted",
-        "Unpromoted",
-    }
+    expected = {"Promoted", "Unpromoted"}
+    assert {operation.role for operation in service.copies[0].operations if operation.repeats} == expected
     assert service.members[0].timeout_s("stop") == 60 and service.members[0].meta["resource-stickiness"] == "200"
 
 

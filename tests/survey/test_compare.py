@@ -182,10 +182,8 @@ def test_times_of_a_phase_are_compared_as_well_as_its_rate(make_run: MakeRun) ->
 
 
 def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> None:
-    assert parse_fail_on("slower:5%, inconclusive") == (
-        Condition(Verdict.SLOWER, 0.05),
-        Condition(Verdict.INCONCLUSIVE),
-    )
+    expected = (Condition(Verdict.SLOWER, 0.05), Condition(Verdict.INCONCLUSIVE))
+    assert parse_fail_on("slower:5%, inconclusive") == expected
     for wrong in ("slow", "slower:x", "slower:5%%", "inconclusive:3%", ""):
         with pytest.raises(BadInputError):
             parse_fail_on(wrong)

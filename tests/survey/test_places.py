@@ -58,10 +58,8 @@ def test_plans_run_only_in_directories_with_exactly_their_layout(clamping: Clamp
     good, clamped, refused = Layout(65536, 4), Layout(65536, 99), Layout(65536, 5)
     places = LayoutDirectories(tmp_path, clamping)
     found = places.make([cell(None), cell(good), cell(clamped), cell(good), cell(refused)])
-    assert [(one.wanted, one.differences) for one in found[:2]] == [
-        (good, ()),
-        (clamped, ("stripe count 4 instead of 99",)),
-    ]
+    expected = [(good, ()), (clamped, ("stripe count 4 instead of 99",))]
+    assert [(one.wanted, one.differences) for one in found[:2]] == expected
     assert found[2].given is None and found[2].differences
     assert places.of(None) == tmp_path
     assert places.of(clamped) is None and places.of(refused) is None

@@ -63,7 +63,5 @@ def test_metadata_targets_are_compared_among_themselves() -> None:
 def test_two_targets_are_compared_with_each_other() -> None:
     emptier, fuller = replace(ODD, name="a", free_bytes=60 * GIB), replace(ODD, name="b", free_bytes=20 * GIB)
     lines = unlike_targets(Description("fs", "1", data_targets=(emptier, fuller)))
-    assert [line.partition(":")[0] for line in lines] == [
-        "a is 40% full, but other targets are 80% full",
-        "b is 80% full, but other targets are 40% full",
-    ]
+    expected = ["a is 40% full, but other targets are 80% full", "b is 80% full, but other targets are 40% full"]
+    assert [line.partition(":")[0] for line in lines] == expected

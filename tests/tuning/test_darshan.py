@@ -114,10 +114,8 @@ def test_data_sieving_is_named_with_both_amounts() -> None:
 def test_files_that_only_posix_used_are_described_beside_those_of_mpiio() -> None:
     above, below, other = written(1, -1, GIB), written(1, 0, GIB, 4 * MIB), read(2, -1, 3 * GIB)
     app, remarks = app_of(facts(below, other, modules=("POSIX", "MPI-IO"), mpiio=(above,)))
-    assert [(phase.operation, phase.share, phase.record_bytes) for phase in app.phases] == [
-        ("write", 0.25, (MIB,)),
-        ("read", 0.75, (MIB,)),
-    ]
+    expected = [("write", 0.25, (MIB,)), ("read", 0.75, (MIB,))]
+    assert [(phase.operation, phase.share, phase.record_bytes) for phase in app.phases] == expected
     assert any("3 GiB in files without MPI-IO went through POSIX" in remark for remark in remarks)
     assert not any("sieving" in remark for remark in remarks)
 

@@ -79,10 +79,8 @@ def test_a_user_without_measurements_gets_the_published_run_of_the_system(
 
 def test_relative_data_directories_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_DIRS", "here:/there")
-    assert [str(path) for path in published_places()] == [
-        "/there/strakes/portrait.json",
-        "/there/strakes/portrait.json.gz",
-    ]
+    expected = ["/there/strakes/portrait.json", "/there/strakes/portrait.json.gz"]
+    assert [str(path) for path in published_places()] == expected
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x1f\x8b broken", b"[1, 2]", b'{"schema": 1}', b"\xff"])

@@ -143,10 +143,8 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
     (small / "others").unlink()
     live.step()
     # With free space again, the watch stores the events that it could not store before.
-    assert {event.text for event in Ring(small).events()} == {
-        told[-1].text,
-        *(text for text in texts if "store" in text),
-    }
+    expected = {told[-1].text, *(text for text in texts if "store" in text)}
+    assert {event.text for event in Ring(small).events()} == expected
 
 
 def test_events_without_end_do_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

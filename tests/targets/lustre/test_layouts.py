@@ -59,10 +59,8 @@ def test_data_on_a_metadata_target() -> None:
 
 
 def test_mirrors_are_components_of_the_same_extent() -> None:
-    assert [(part.begin, part.end, part.mirror) for part in read_layout(done("mirror_create")).components] == [
-        (0, None, 1),
-        (0, None, 2),
-    ]
+    expected = [(0, None, 1), (0, None, 2)]
+    assert [(part.begin, part.end, part.mirror) for part in read_layout(done("mirror_create")).components] == expected
 
 
 def test_a_directory_without_a_layout_has_no_pattern() -> None:

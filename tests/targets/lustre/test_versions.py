@@ -62,10 +62,8 @@ def test_a_plain_layout_with_tabs_or_spaces() -> None:
 
 def test_a_progressive_layout_without_sub_layouts() -> None:
     layout = read_layout(done("lfs", "getstripe", "work/p", stdout=PROGRESSIVE.format(pattern="raid0")))
-    assert [(part.begin, part.end, part.layout.stripe_count) for part in layout.components] == [
-        (0, 100 * MIB, 1),
-        (100 * MIB, None, -1),
-    ]
+    expected = [(0, 100 * MIB, 1), (100 * MIB, None, -1)]
+    assert [(part.begin, part.end, part.layout.stripe_count) for part in layout.components] == expected
     assert {part.layout.pattern for part in layout.components} == {"raid0"} and layout.targets == (0,)
 
 

@@ -25,9 +25,7 @@ class Shape:
 
 
 def normal(deviation: float) -> Shape:
-    return Shape(
-        f"normal, {100 * deviation:.0f} %", 1.0, lambda generator, size: 1 + deviation * generator.standard_normal(size)
-    )
+    return Shape(f"normal, {100 * deviation:.0f} %", 1.0, lambda of, size: 1 + deviation * of.standard_normal(size))
 
 
 def heavy_tailed(scale: float) -> Shape:
@@ -47,9 +45,7 @@ def slowed_down(scale: float) -> Shape:
     The time of a run is 1 plus ``scale`` times a Lomax variable of index 1.5 (infinite variance).
     """
     median = 1 / (1 + scale * (2 ** (1 / 1.5) - 1))
-    return Shape(
-        f"Pareto stalls, {scale:g}", median, lambda generator, size: 1 / (1 + scale * generator.pareto(1.5, size))
-    )
+    return Shape(f"Pareto stalls, {scale:g}", median, lambda of, size: 1 / (1 + scale * of.pareto(1.5, size)))
 
 
 def bimodal(share: float, low: float, noise: float = 0.03) -> Shape:

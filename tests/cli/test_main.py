@@ -123,9 +123,8 @@ def test_an_error_prints_its_four_parts_and_gives_its_status(
     register(monkeypatch, fail)
     assert run(["probe"]) == status
     output = capsys.readouterr()
-    assert (
-        output.err == "strakes: error: it broke\n  where: node 7\n  why: No space left on device\n  next: Make room.\n"
-    )
+    said = "strakes: error: it broke\n  where: node 7\n  why: No space left on device\n  next: Make room.\n"
+    assert output.err == said
     assert output.out == ""
 
 

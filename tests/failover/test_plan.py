@@ -36,9 +36,8 @@ def test_pacemaker_accepts_the_planned_configuration_without_a_warning(name: str
 def test_a_value_of_the_description_is_one_word_of_a_command() -> None:
     odd = "/x; touch y"
     cluster = replace(read_description(EXAMPLES["tianhe2"])[0], quorum_host=odd, alerts=Alerts(webhook_url_file=odd))
-    commands = [
-        line for line in plan_files(cluster)[-1].text.splitlines() if re.match("printf .*haclient|.*certutil", line)
-    ]
+    lines = plan_files(cluster)[-1].text.splitlines()
+    commands = [line for line in lines if re.match("printf .*haclient|.*certutil", line)]
     assert [odd in shlex.split(line) for line in commands] == [True, True]
 
 
@@ -161,9 +160,8 @@ def test_outlets_have_the_parameters_of_their_snmp_version(tmp_path: Path) -> No
     ):
         description.write_text(given)
         files = {file.path: file.text for file in plan_files(read_description(description)[0])}
-        outlets = [
-            one for one in Xml.fromstring(files["pacemaker/cib.xml"]).iter("primitive") if "outlet" in one.get("id", "")
-        ]
+        primitives = Xml.fromstring(files["pacemaker/cib.xml"]).iter("primitive")
+        outlets = [one for one in primitives if "outlet" in one.get("id", "")]
         assert len(outlets) == 4
         for outlet in outlets:
             values = {pair.get("name"): pair.get("value") for pair in outlet.iter("nvpair")}

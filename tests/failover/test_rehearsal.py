@@ -140,6 +140,10 @@ def test_without_the_policy_engine_a_rehearsal_is_refused(tmp_path: Path, monkey
     with pytest.raises(EnvironmentLacksError, match="policy engine is not installed") as error:
         rehearse(read_plan(planned("tianhe2", tmp_path)))
     assert "pacemaker-cli-utils" in error.value.remedy and error.value.exit_status == 3
+    monkeypatch.setattr(policy_engine, "installed", bool)
+    monkeypatch.setattr(policy_engine, "run", lambda *_: Completed((), 0, "<a>\udcff</a>", ""))
+    with pytest.raises(BadInputError, match="refuses the configuration"):
+        rehearse(read_plan(tmp_path), doubles=False)
 
 
 def test_a_plan_that_does_not_start_is_refused(tmp_path: Path) -> None:

@@ -152,9 +152,7 @@ def test_amounts_beyond_the_free_space_are_reduced_to_fit(
     assert fitted.bytes_on_target() <= max(most_bytes, smallest)
     assert fitted.inodes_on_target() <= max(most_items, 4 * ranks + 8)
     assert [phase.name for phase in fitted.phases] == [*ORDER, "ior-rnd4k-easy-read"]
-    moved = {
-        phase.name: phase.segments * phase.block_bytes for phase in fitted.phases if isinstance(phase, TransferPhase)
-    }
+    moved = {one.name: one.segments * one.block_bytes for one in fitted.phases if isinstance(one, TransferPhase)}
     assert 0 < moved["ior-rnd4k-easy-read"] <= moved["ior-easy-write"] == moved["ior-easy-read"]
     assert 0 < moved["ior-hard-write"] == moved["ior-hard-read"]
     assert fit_amounts(fitted, 10**18, 10**12) == fitted

@@ -95,9 +95,8 @@ class Labs:
         journals = [path.read_text().splitlines() for path in self.root.glob("strakes/lab/*/lab.jsonl")]
         records = [json.loads(line) for lines in journals for line in lines]
         ids = frozenset(one["id"] for one in records if "id" in one)
-        kept = [
-            one for one in read_mounts() if one.file_system == "nsfs" and one.mount_point.startswith(str(self.root))
-        ]
+        spaces = (one for one in read_mounts() if one.file_system == "nsfs")
+        kept = [one for one in spaces if one.mount_point.startswith(str(self.root))]
         networks = frozenset(int(one.root.partition("[")[2].rstrip("]")) for one in kept)
         members = {pid for pid in _processes() if _marked(pid, ids) or _network(pid) in networks}
         members |= {one["pid"] for one in records if "role" in one}
@@ -115,9 +114,8 @@ class Labs:
         found += [f"process {pid}" for pid in _processes() if str(self.root) in _words(pid)]
         for one in footprints:
             found += [f"process {pid}" for pid, started in one.pids if process_start(pid) == started]
-            found += [
-                f"process {pid}" for pid in _processes() if _marked(pid, one.ids) or _network(pid) in one.networks
-            ]
+            processes = (pid for pid in _processes() if _marked(pid, one.ids) or _network(pid) in one.networks)
+            found += [f"process {pid}" for pid in processes]
             for lab in one.ids:
                 found += [str(path) for path in Path("/sys/fs/cgroup").rglob(f"strakes-lab-{lab}*")]
         return found

@@ -27,9 +27,7 @@ def levels(rate_of: Mapping[int, float], error: float = 0.01) -> list[MeasuredLe
 
 
 def counted(rate_of: Mapping[int, float], part: Part, share_of: Mapping[int, float]) -> list[MeasuredLevel]:
-    return [
-        MeasuredLevel(at(number), math.log(rate), 0.02, {part: share_of[number]}) for number, rate in rate_of.items()
-    ]
+    return [MeasuredLevel(at(n), math.log(rate), 0.02, {part: share_of[n]}) for n, rate in rate_of.items()]
 
 
 def test_linear_growth_continues_and_a_saturated_rate_stays() -> None:

@@ -71,9 +71,8 @@ def test_a_real_quota_is_reported(nobodys_engine: LocalEngine, kind: str, backen
     with_backend(nobodys_engine, backend)
     with quota_mounted(kind, 12 * MIB) as place:
         directory = nobodys(marked(place))
-        result = run(
-            nobodys_engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory
-        )
+        plan = Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data")))
+        result = run(nobodys_engine, plan, directory)
         check_quota(result, directory, "w", {"write", "pwrite", "msync", "fsync", "fflush"}, "p/data.", kind)
 
 

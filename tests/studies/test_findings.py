@@ -141,9 +141,7 @@ def test_the_cache_knee_is_found_from_the_cached_bytes() -> None:
 
 
 def test_metadata_ops_creates_files_again_in_a_directory_after_it_removed_as_many() -> None:
-    (cell,) = (
-        cell for cell in cells_of(MetadataOps()) if any(one.name == "churned-create" for one in cell.plan.phases)
-    )
+    (cell,) = (one for one in cells_of(MetadataOps()) if "churned-create" in {part.name for part in one.plan.phases})
     phases = {phase.name: phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase)}
     again, removed = phases["churned-create"], phases["file-remove"]
     assert (again.files, again.directory, again.items) == (removed.files, removed.directory, removed.items)

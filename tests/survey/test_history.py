@@ -59,9 +59,7 @@ def test_the_newest_change_decides_and_changes_before_since_are_ignored() -> Non
 def test_noise_alone_seldom_gives_a_change() -> None:
     wrong = 0
     for seed in range(40):
-        many = tuple(
-            series(noisy([1000.0], 20, seed=100 * seed + index), cell=f"c{index}:write") for index in range(10)
-        )
+        many = tuple(series(noisy([1000.0], 20, seed=100 * seed + at), cell=f"c{at}:write") for at in range(10))
         wrong += any(
             one.verdict != "NO CHANGE SHOWN" for one in judged([History("f", "study", "s", "/t", (), many)])[0].series
         )

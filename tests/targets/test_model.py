@@ -92,9 +92,8 @@ def test_every_value_that_differs_is_named() -> None:
 
 def test_components_are_compared_one_by_one() -> None:
     def parts(*counts: int) -> Layout:
-        return Layout(
-            components=tuple(LayoutComponent(i, i + 1, Layout(stripe_count=count)) for i, count in enumerate(counts))
-        )
+        each = [LayoutComponent(i, i + 1, Layout(stripe_count=count)) for i, count in enumerate(counts)]
+        return Layout(components=tuple(each))
 
     assert layout_differences(parts(1, 4), parts(1, 4)) == ()
     assert layout_differences(parts(1, 9), parts(1, 4)) == ("component 2: stripe count 4 instead of 9",)

@@ -85,9 +85,8 @@ def test_merged_writers_use_only_interfaces_that_the_engine_can_merge() -> None:
 
 def test_levels_can_be_left_out_as_people_write_them() -> None:
     space = offers(app(grouping=8), ABLE)
-    less = narrowed(
-        space, levels_from(space, {"transfer": ("64KiB", "1 MiB"), "writers": ("2",), "stripe size": ("4MiB",)})
-    )
+    wanted = {"transfer": ("64KiB", "1 MiB"), "writers": ("2",), "stripe size": ("4MiB",)}
+    less = narrowed(space, levels_from(space, wanted))
     assert levels(less, "transfer_bytes") == (64 * KIB, MIB)
     assert less.settings(less.default)["writers"] == 2
 
@@ -109,9 +108,8 @@ def test_layouts_of_other_kinds_are_separate_choices() -> None:
     others = [point for point in settings if point["layout"] != "plain"]
     # Only the plain layout has a choice of stripes; the other layouts fix their counts and sizes.
     assert {(point["stripe_count"], point["stripe_bytes"]) for point in others} == {(1, 4 * MIB)}
-    assert (
-        len({(point["stripe_count"], point["stripe_bytes"]) for point in settings if point["layout"] == "plain"}) == 15
-    )
+    plain = [point for point in settings if point["layout"] == "plain"]
+    assert len({(point["stripe_count"], point["stripe_bytes"]) for point in plain}) == 15
     assert {layout_of(point) for point in others} == {layout_from(kind) for kind in kinds.values()}
     assert layout_of(space.settings(space.default)) == Layout(4 * MIB, 1)
 

@@ -390,9 +390,8 @@ def lost_connection(lasts_s: int, requests_s: int, passed: Sequence[str] = (), u
         counts += (
             f"\nstatfs {now_s} samples [usecs] 1 9 {now_s} {now_s}\nopen {done} samples [usecs] 1 9 {done} {done}\n"
         )
-        events += outages.add(
-            read_text("server", now_s + 1, f"mdt.{MDT}.md_stats=\n{counts}obdfilter.{OST}.stats=\n{counts}")
-        )
+        text = f"mdt.{MDT}.md_stats=\n{counts}obdfilter.{OST}.stats=\n{counts}"
+        events += outages.add(read_text("server", now_s + 1, text))
     return events
 
 

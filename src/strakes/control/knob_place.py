@@ -104,10 +104,9 @@ class KnobPlace:
     cluster_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        commands = [self.read_words, self.write_words]
-        commands += [] if self.answer in ("plain", "lctl") else [self.unset_words[1:]]
-        commands += [self.cluster_words] if self.cluster else []
-        if "\0" in self.file or not (self.file or all(commands)):
+        unset = self.answer in ("plain", "lctl") or self.unset_words[1:]
+        complete = self.read_words and self.write_words and unset and (self.cluster_words or not self.cluster)
+        if "\0" in self.file or not (self.file or complete):
             raise ValueError("it is neither a file nor a complete command")
         with suppress(re.error):
             if not self.field or re.compile(self.field).groups:
@@ -119,8 +118,7 @@ class KnobPlace:
         above, separator, _ = self.name.rpartition("/" if self.file else ".")
         name, knob = f"{above}{separator}{setting}", f"{self.knob.partition('.')[0]}.{setting}"
         file, words = (name, ()) if self.file else ("", (*self.read_words[:-1], name))
-        inode = inode_above(file)
-        return replace(self, knob=knob, name=name, file=file, read_words=words, moved=True, inode=inode)
+        return replace(self, knob=knob, name=name, file=file, read_words=words, moved=True, inode=inode_above(file))
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -113,16 +113,15 @@ def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
     (7, 1001.5, True, 'EIO')
     """
     origin, phase, rank = float(message["origin_unix_s"]), str(message["phase"]), int(message["rank"])
-    return tuple(
-        LoggedOperation(phase, rank, number, origin + due, origin + begun, origin + ended, errno)
-        for number, due, begun, ended, errno in message["rows"]
-    )
+    rows = ((number, *(origin + at for at in times), errno) for number, *times, errno in message["rows"])
+    return tuple(LoggedOperation(phase, rank, *row) for row in rows)
 
 
 def hello_from_message(message: Mapping[str, Any]) -> Hello:
     """Return the contents of a ``hello`` message. Raises KeyError if a field is missing."""
     nodes = message.get("nodes", ())
-    counts = {node["host"]: len(node["ranks"]) for node in nodes}
     rows = ((node["host"], *row) for node in nodes for row in zip(node["ranks"], node["pids"], strict=True))
     ranks = {f"{host} {pid:d}": rank for host, rank, pid in rows}
-    return from_record(Hello, {**message, "nodes": counts, "ranks": ranks})
+    return from_record(
+        Hello, {**message, "nodes": {node["host"]: len(node["ranks"]) for node in nodes}, "ranks": ranks}
+    )

@@ -84,8 +84,7 @@ class Run:
     @property
     def directories(self) -> str:
         """Return the measured directory as text. If the ranks used several directories, return all of them."""
-        beside = self.manifest.get("options", {}).get("beside", ())
-        return ", ".join([str(self.manifest.get("target", "")), *beside])
+        return ", ".join([str(self.manifest.get("target", "")), *self.manifest.get("options", {}).get("beside", ())])
 
     @cached_property
     def environment(self) -> dict[str, Any]:

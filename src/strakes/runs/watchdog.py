@@ -47,8 +47,8 @@ _SLOW_S = 3.0
 class _Shared(Structure):
     """Memory shared with the process ``parent`` (0: none). ``status``: exit status of the work if ``is_done``.
 
-    ``is_unlimited``: whether the parent waits for dead servers without limit. ``must_end``: the parent ends this
-    process, after ``acts`` acts of it. ``lost_s``: time.monotonic() of the last report of lost servers.
+    ``is_unlimited``: the parent waits for dead servers without limit. ``must_end``: the parent ends this process, which
+    first does ``acts`` acts. ``lost_s``: time.monotonic() of the last report of lost servers.
     """
 
     _fields_ = tuple(
@@ -79,10 +79,9 @@ def before_forced_end(words: Callable[[], str], act: Callable[[], object]) -> It
 
 
 def _end_when_told(stopping: threading.Event) -> None:
-    while not SHARED.must_end:
-        if stopping.wait(_TICK_S):
-            return
-    _end_by_force(stopping)
+    while not stopping.wait(_TICK_S):
+        if SHARED.must_end:
+            _end_by_force(stopping)
 
 
 def _end_by_force(stopping: threading.Event, lines: Sequence[str] = ()) -> None:

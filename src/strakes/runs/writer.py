@@ -6,11 +6,11 @@ import errno
 import os
 import threading
 from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import pinned
@@ -31,7 +31,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class RunWriter:
+class RunWriter(AbstractContextManager["RunWriter"]):
     """The writer of a run, protected by a lock against other writers. ``run``: state of the run before this writer.
 
     A run is resumable until :meth:`finish` is called. ``opened``: descriptor of the directory of a new run.
@@ -88,17 +88,13 @@ class RunWriter:
 
     def mark_running(self) -> None:
         """Set the status to running, and add the present time to the list of resumptions in run.json."""
-        resumed = [*self.run.manifest.get("resumed", []), utc_now().isoformat()]
-        self._set_manifest(status="running", resumed=resumed)
+        self._set_manifest(status="running", resumed=[*self.run.manifest.get("resumed", []), utc_now().isoformat()])
 
     def close(self) -> None:
         """Release the lock without changing the status. A second call has no effect."""
         with self._appending:
             self._closed = True
             self._files.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -134,8 +134,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
     cells = results.of_study("striping").where(operation=phase.operation)
     size = app.file_bytes(phase)
     if not cells:
-        layouts = results.facts.get("striping") or {}
-        if results.facts.get("no_striping") or int(layouts.get("data_targets", 2)) < 2:
+        if results.facts.get("no_striping") or int((results.facts.get("striping") or {}).get("data_targets", 2)) < 2:
             return []
         why = "the layout of files was not measured here"
         return [Unknown(phase.name, "striping", why, "strakes study striping DIR")]
@@ -166,19 +165,18 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
         return [Unknown(phase.name, "files", "a shared file and a file per process were not compared here", command)]
     names = {cell.id: name for name, cell in cells.items()}
     answer = answer_among(list(cells.values()), results)
-    evidence = tuple(names)
     if answer is None:
         return [Unknown(phase.name, "files", "too few runs compare a shared file with a file per process", command, 2)]
     best = names[answer.measure]
     ratio = f"{answer.against.ratio:.2f} times the rate of {names[answer.against.measure]} files"
     if answer.grade in ("sure", "likely") and best != phase.files:
         gain = _interval(answer.against, f"ratio of {best} to {phase.files} files")
-        return [Choice(phase.name, "files", best, _files_text(best), f"{ratio} ({answer.grade})", evidence, gain)]
+        return [Choice(phase.name, "files", best, _files_text(best), f"{ratio} ({answer.grade})", tuple(names), gain)]
     if answer.grade == "undecided":
         labels = {one: f"{name} files" for one, name in names.items()}
         return [Unknown(phase.name, "files", _as_surveyed(answer, labels), *_more(answer, command))]
     reason = f"keep {phase.files} files: no other is faster ({answer.grade})"
-    return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence)]
+    return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, tuple(names))]
 
 
 def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:

@@ -102,10 +102,9 @@ class LogFacts:
     def sieved(self) -> str:
         """A sentence on data sieving, or "" if MPI-IO moved about as many bytes as the program asked for."""
         asked, below = self.of("MPI-IO"), self.posix(of_mpiio=True)
-        more = (
-            sum(_bytes(one, kind) for one in below) - sum(_bytes(one, kind) for one in asked) for kind in _OPERATIONS
-        )
-        if not _moved(asked) or sum(max(0, extra) for extra in more) <= _SMALL_SHARE * _moved(asked):
+        moved = [[sum(_bytes(one, kind) for one in records) for kind in _OPERATIONS] for records in (asked, below)]
+        extra = sum(max(0, there - here) for here, there in zip(*moved, strict=True))
+        if not _moved(asked) or extra <= _SMALL_SHARE * _moved(asked):
             return ""
         return (
             f"The program asked MPI-IO for {format_bytes(_moved(asked))}, and {format_bytes(_moved(below))} were "
@@ -291,9 +290,8 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     ]
     if facts.partial:
         remarks.append(
-            f"The log is partial: Darshan's memory for {' and '.join(facts.partial)} was full, so files that were "
-            "opened later are missing "
-            "and amounts are too low. Run the job again with more (DARSHAN_MODMEM, or MODMEM in its configuration)."
+            f"The log is partial: Darshan's memory for {' and '.join(facts.partial)} was full, so later files are "
+            "missing and amounts are too low. Run it again with more (DARSHAN_MODMEM, or MODMEM in its configuration)."
         )
     if facts.sieved:
         remarks.append(facts.sieved)

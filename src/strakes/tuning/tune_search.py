@@ -170,9 +170,7 @@ class Search:
 
     def _spread_out(self, count: int) -> list[Point]:
         levels = self._geometry.levels
-        places = np.column_stack(
-            [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
-        )
+        places = levels / [max(1, len(factor.levels) - 1) for factor in self.space.factors]
         by_chance = np.random.default_rng([self.seed, 1]).random(len(levels)) * _CHANCE
         chosen = [self.space.numbers[self.space.default]]
         nearest = np.full(len(levels), np.inf)

@@ -122,6 +122,4 @@ def hello_from_message(message: Mapping[str, Any]) -> Hello:
     nodes = message.get("nodes", ())
     rows = ((node["host"], *row) for node in nodes for row in zip(node["ranks"], node["pids"], strict=True))
     ranks = {f"{host} {pid:d}": rank for host, rank, pid in rows}
-    return from_record(
-        Hello, {**message, "nodes": {node["host"]: len(node["ranks"]) for node in nodes}, "ranks": ranks}
-    )
+    return from_record(Hello, {**message, "nodes": {one["host"]: len(one["ranks"]) for one in nodes}, "ranks": ranks})

@@ -114,7 +114,7 @@ CRAFTED: tuple[tuple[Reader, str | bytes, str], ...] = (
     (read_file, '\n{"access": "bwMiB", "x": [' + "[]," * 1_000_000 + "[]]}", "2000000 values"),
     *((reader, gzip.compress(bytes(1 << 20)) * 64, "too long") for reader in STREAMS),
     (read_file, "".join(f"n{i % 60}: IOR-4.0.0: x\n" for i in range(40_000)), "too many lines of 60 programs"),
-    (read_published, gzip.compress(b"[") + gzip.compress(b"{}," * 100_000) * 110 + gzip.compress(b"{}]"), "values"),
+    (read_published, gzip.compress(b"[") + gzip.compress(b"{}," * 100_000) * 110 + gzip.compress(b"{}]"), "objects"),
 )
 
 

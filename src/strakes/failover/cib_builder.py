@@ -257,7 +257,8 @@ class CibBuilder:
         for name, value in pairs.items():
             found = next((pair for pair in block if pair.get("name") == name), None)
             if found is None:
-                self._add(block, "nvpair", f"{identity}-{tag}-{name}", {"name": name}).set("value", value)
+                found = self._add(block, "nvpair", f"{identity}-{tag}-{name}", {"name": name})
+            found.set("value", value)
 
 
 def times_of(agent: Mapping[str, str]) -> dict[str, float]:

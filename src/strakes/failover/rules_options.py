@@ -166,8 +166,7 @@ def setting_given_twice(setup: Setup) -> Iterator[str]:
     """Find settings with two different values, perhaps one by an old name and one by its current name."""
     places = [*_blocks(setup, "instance_attributes", "meta_attributes", "cluster_property_set", "utilization")]
     for one in setup.devices:
-        renamed = [(_OLDER.get(name, name), value) for name, value in one.values.items()]
-        places.append((one.id, renamed))
+        places.append((one.id, [(_OLDER.get(name, name), value) for name, value in one.values.items()]))
     rows = [(f"cib: {identity}", pairs) for identity, pairs in places]
     rows += [(f"corosync.conf: {path}", section.settings) for path, section in setup.corosync.sections()]
     for where, pairs in rows:

@@ -165,8 +165,8 @@ _OLDER = {"login": "username", "ipaddr": "ip", "passwd": "password", "passwd_scr
 def setting_given_twice(setup: Setup) -> Iterator[str]:
     """Find settings with two different values, perhaps one by an old name and one by its current name."""
     places = [*_blocks(setup, "instance_attributes", "meta_attributes", "cluster_property_set", "utilization")]
-    for one in setup.devices:
-        places.append((one.id, [(_OLDER.get(name, name), value) for name, value in one.values.items()]))
+    old = ((one.id, one.values.items()) for one in setup.devices)
+    places += [(identity, [(_OLDER.get(name, name), value) for name, value in items]) for identity, items in old]
     rows = [(f"cib: {identity}", pairs) for identity, pairs in places]
     rows += [(f"corosync.conf: {path}", section.settings) for path, section in setup.corosync.sections()]
     for where, pairs in rows:

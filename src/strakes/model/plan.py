@@ -84,7 +84,7 @@ class Plan:
 
     def inside_ceph(self) -> bool:
         """Return whether the plan uses CephFS through libcephfs instead of a mount."""
-        return next(self.each())[0].backend == "cephfs"
+        return any(phase.backend == "cephfs" for phase, _ in self.each())
 
     def each(self) -> Iterator[tuple[WholePhase, int]]:
         """Yield each phase with its number of ranks. A mixed phase is replaced by its parts."""

@@ -460,7 +460,7 @@ class Measuring(Launching, Report, Effort):
     quiet: bool = option("Do not show progress.", "-q", "--quiet", default=False)
 
     in_request: ClassVar[tuple[str, ...]] = ("budget_s", "confidence", "seed", "keep", "launch", "resume", "servers")
-    """Options that a request contains, too."""
+    """Options that a request also contains."""
 
     def for_request(self) -> dict[str, Any]:
         """Return the options that a request contains, and the command line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -80,6 +81,11 @@ def test_a_survey_with_like_repeats_the_cells_of_the_first(tmp_path: Path, capsy
         cells.write_text("".join(json.dumps(cell | planted) + "\n" for cell in good))
         assert strakes([*survey, "--like", first.id]) == 2
         assert why in capsys.readouterr().err and not (tmp_path / "x").exists()
+    cells.write_text("".join(json.dumps(cell) + "\n" for cell in good))
+    events = first.path / "events.jsonl"
+    events.write_text(re.sub(r'"overhead_s":[^,}]+', '"overhead_s":"x"', events.read_text()))
+    assert strakes([*survey, "--like", first.id]) == 2
+    assert "overhead_s: 'x' is not a valid float" in capsys.readouterr().err
 
 
 def test_like_cannot_be_combined_with_amounts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,17 +62,17 @@ def command(
         own = run.manifest["kind"] == "accept"
         command = "" if own else shell_line(["strakes", "accept", str(needs), str(run.manifest["target"])])
         answers = judge(wanted, run.facts, results_of(run), figures, command)
-    document = to_document(title, run.id, answers)
-    portrait = cache(partial(analyse if from_run is None else build_portrait, run))
-    status = 0 if from_run is not None else _attempt("verdicts", lambda: run.write("answers.json", document))
-    if write_json(sampling.json, document):
-        warnings: list[str] = []
-        with suppress(StrakesError):
-            warnings = warnings_in_short(portrait(), WIDTH_COLUMNS)
-        say_text(render(document, warnings))
-    if from_run is None or sampling.html is not None:
-        lost = _attempt("report", lambda: write_report(portrait(), run, sampling.html), f"strakes report {run.id}")
-        status = max(status, lost if sampling.html is not None else 0)
+        document = to_document(title, run.id, answers)
+        portrait = cache(partial(analyse if from_run is None else build_portrait, run))
+        status = 0 if from_run is not None else _attempt("verdicts", lambda: run.write("answers.json", document))
+        if write_json(sampling.json, document):
+            warnings: list[str] = []
+            with suppress(StrakesError):
+                warnings = warnings_in_short(portrait(), WIDTH_COLUMNS)
+            say_text(render(document, warnings))
+        if from_run is None or sampling.html is not None:
+            lost = _attempt("report", lambda: write_report(portrait(), run, sampling.html), f"strakes report {run.id}")
+            status = max(status, lost if sampling.html is not None else 0)
     return 1 if any(answer.verdict == FAIL for answer in answers) else status
 
 

@@ -64,11 +64,11 @@ def command(
         chosen = choose(described, results, float(stored.manifest["options"].get("budget_s", 120.0)))
         file_system = str(results.facts.get("file_system", ""))
         snippets = pastes(described, chosen, file_system)
-    result = {"schema": 1, "app": asdict(described), "run": stored.id, "file_system": file_system}
-    result |= {key: list(map(asdict, getattr(chosen, key))) for key in ("choices", "unknowns", "classes")}
-    result["settings"] = list(map(asdict, snippets))
-    if write_json(json, result):
-        _print(described, stored, file_system, chosen, snippets)
+        result = {"schema": 1, "app": asdict(described), "run": stored.id, "file_system": file_system}
+        result |= {key: list(map(asdict, getattr(chosen, key))) for key in ("choices", "unknowns", "classes")}
+        result["settings"] = list(map(asdict, snippets))
+        if write_json(json, result):
+            _print(described, stored, file_system, chosen, snippets)
     return 0
 
 

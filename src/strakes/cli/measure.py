@@ -49,22 +49,24 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
     ``asked``: whether to write the HTML report. Returns False if standard output has JSON instead of the summary.
     """
     from strakes.report.summary import render_summary
+    from strakes.runs.run import told_as_damage
 
     complete = f"The measurements are stored; write their report with: strakes report {run.id}"
     try:
-        with english():  # programs read the findings, so they are always in English
-            in_english = build_portrait(run)
-        portrait = in_english if current() == ENGLISH else build_portrait(run)
-        printed, written, findings = prints_summary(report.json, report.html), None, asdict(in_english)
-        try:
-            write_json(report.json, findings)
-            if asked:
-                write_report(portrait, run, report.html)
-                written = report_path(run, report.html)
-            run.write("findings.json", findings)
-        finally:
-            if printed:
-                say_text(render_summary(portrait, written))
+        with told_as_damage(run):
+            with english():  # programs read the findings, so they are always in English
+                in_english = build_portrait(run)
+            portrait = in_english if current() == ENGLISH else build_portrait(run)
+            printed, written, findings = prints_summary(report.json, report.html), None, asdict(in_english)
+            try:
+                write_json(report.json, findings)
+                if asked:
+                    write_report(portrait, run, report.html)
+                    written = report_path(run, report.html)
+                run.write("findings.json", findings)
+            finally:
+                if printed:
+                    say_text(render_summary(portrait, written))
     except EnvironmentLacksError as error:
         if str(run.path) in error.where:
             error.remedy = f"{error.remedy} {complete}"

@@ -35,14 +35,17 @@ def command(
     from strakes.predict.forecasts import forecast_document, forecast_figures
     from strakes.predict.gather import figures_of
     from strakes.predict.inputs import described, inputs_of
+    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
 
     scale = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
-    inputs, cautions = inputs_of([Store().open(name) for name in runs])
-    forecasts = forecast_figures(figures_of(inputs), scale, stated)
-    for caution in cautions:
-        say(caution, err=True)
-    if write_json(json, forecast_document(inputs, scale, stated, forecasts)):
-        say_lines("\n".join([*map(described, inputs), "", render(forecasts), ""]))
+    stored = [Store().open(name) for name in runs]
+    with told_as_damage(*stored):
+        inputs, cautions = inputs_of(stored)
+        forecasts = forecast_figures(figures_of(inputs), scale, stated)
+        for caution in cautions:
+            say(caution, err=True)
+        if write_json(json, forecast_document(inputs, scale, stated, forecasts)):
+            say_lines("\n".join([*map(described, inputs), "", render(forecasts), ""]))
     return 0

@@ -44,12 +44,14 @@ def figure(
     given, it is taken from the latest run.
     """
     from strakes.report.static_figure import find_figure, name_figures, write_figure
+    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.tuning.portraits import build_portrait
 
     if name is None and run[:1].isalpha() and not run.startswith("latest"):  # ids of runs begin with a digit
         run, name = "latest", run
-    portrait = build_portrait(Store().open(run))
+    stored = Store().open(run)
+    portrait = build_portrait(stored)
     if name is None:
         for known, figure in name_figures(portrait).items():
             say(f"{known:<24} {figure.title}")
@@ -58,7 +60,8 @@ def figure(
     path = Path(f"{name}.svg") if output is None else output.path
     if path is None:
         raise click.UsageError("A figure is not written to standard output: give -o FILE.", click.get_current_context())
-    write_figure(figure, portrait, path)
+    with told_as_damage(stored):
+        write_figure(figure, portrait, path)
     say(path)
     return 0
 

@@ -47,6 +47,7 @@ def history(
     outlier is not a change. The test needs at least ten runs, five of them after the change, and corrects for the
     number of figures. A figure whose amount of work varied by more than a factor of 2 has several lines.
     """
+    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.stats.ratios import Verdict
     from strakes.survey.comparison import parse_fail_on
@@ -56,18 +57,19 @@ def history(
     conditions = parse_fail_on(fail_on) if fail_on else ()
     name, target = ("", abspath(name)) if "/" in name else (name, "")
     store = Store()
-    series = gather(store, name, target, lambda error: say(f"left out: {error}", err=True))
-    if not series:
-        if not any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
-            what, remedy = f"no run{f' named {name}' if name else ''} is stored", "Make one with strakes survey DIR."
-            raise BadInputError(what, where=str(store.root), remedy=remedy)
-        say("No measurement has been repeated yet. To start a history, repeat a run with the same DIR and options.")
-        return 1 if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0
-    start = None if since is None else datetime.fromtimestamp(max(0.0, time.time() - since), UTC)
-    histories = judged(series, since=start)
-    met = failures(histories, conditions)
-    if write_json(json, to_document(histories, met)):
-        say_sentences(render(histories))
-        for text in met:
-            say(f"failed: {text}", err=True)
+    with told_as_damage(where=str(store.root)):
+        series = gather(store, name, target, lambda error: say(f"left out: {error}", err=True))
+        if not series:
+            if not any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
+                what, remedy = f"no run{f' named {name}' if name else ''} is stored", "Make one: strakes survey DIR"
+                raise BadInputError(what, where=str(store.root), remedy=remedy)
+            say("No measurement has been repeated yet. To start a history, repeat a run with the same DIR and options.")
+            return 1 if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0
+        start = None if since is None else datetime.fromtimestamp(max(0.0, time.time() - since), UTC)
+        histories = judged(series, since=start)
+        met = failures(histories, conditions)
+        if write_json(json, to_document(histories, met)):
+            say_sentences(render(histories))
+            for text in met:
+                say(f"failed: {text}", err=True)
     return 1 if met else 0

@@ -208,12 +208,14 @@ def summary_of(path: Path) -> RunSummary:
 
 
 @contextmanager
-def told_as_damage(run: Run) -> Iterator[None]:
-    """Raise BadInputError for an inconsistent run, and PerhapsDamagedError if its data cause an error in ``with``."""
-    run.require_whole()
+def told_as_damage(*runs: Run, where: str = "") -> Iterator[None]:
+    """Raise BadInputError for an inconsistent run, and PerhapsDamagedError if the data cause an error in ``with``."""
+    for run in runs:
+        run.require_whole()
     try:
         yield
     except _FAULTS as error:
         what, remedy = "strakes cannot use a stored run", "If files of the run are damaged, restore them from a backup."
-        where, why = f"{run.path} (run {run.id})", f"{type(error).__name__}: {error}"
+        where = where or ", ".join(f"{run.path} (run {run.id})" for run in runs)
+        why = f"{type(error).__name__}: {error}"
         raise PerhapsDamagedError(what, where=where, why=why, remedy=remedy) from error

@@ -12,6 +12,7 @@ from strakes.base.units import counted
 from strakes.model.cell import PLAIN, Cell, Place
 from strakes.model.plan_read import validate_plan_document
 from strakes.model.portrait import SkippedCell
+from strakes.model.record import from_record
 from strakes.runs.choice import with_launcher
 from strakes.runs.launch import Launch
 from strakes.runs.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
@@ -91,7 +92,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     """Return the cells and the length of phases in seconds, as stored or as chosen after a pilot measurement."""
     if session.writer.run.cells:
         chosen = session.writer.run.events_of(AmountsChosen)[0]
-        session.pilot = Pilot(**chosen.pilot)
+        session.pilot = from_record(Pilot, chosen.pilot)
         return session.writer.run.cells, chosen.phase_s
     request = session.request
     rooms = {str(request.directory): room_of(request, facts)}
@@ -178,7 +179,7 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
                 raise ValueError("a plan takes memory of the node, or writes to an object store")
         sizes = [(cell.plan.bytes_on_target(), cell.plan.inodes_on_target()) for cell in cells]
         largest = max(size[0] for size in sizes), max(size[1] for size in sizes)
-        session.pilot = pilot = Pilot(**stored[0].pilot)
+        session.pilot = pilot = from_record(Pilot, stored[0].pilot)
         if not min(pilot.write_bytes_per_s, pilot.read_bytes_per_s, pilot.creates_per_s) > 0:
             raise ValueError("the rates of the pilot must be positive")
     if largest[0] > room[0] or largest[1] > room[1]:

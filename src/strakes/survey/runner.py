@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
@@ -12,6 +12,7 @@ from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import typed_seconds
 from strakes.runs.choice import engine_for, with_launcher
 from strakes.runs.messages import Hello
+from strakes.runs.run import told_as_damage
 from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
@@ -66,7 +67,8 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
 
 
 def _perform(request: Request, target: Target, store: Store, progress: ProgressDisplay) -> RunWriter:
-    with engine_for(request.launch) as engine:
+    checked = nullcontext() if request.like is None else told_as_damage(request.like)
+    with checked, engine_for(request.launch) as engine:
         engine.impact = request.impact
         hello = engine.start()
         if request.libcephfs:

@@ -82,6 +82,11 @@ def test_an_interrupted_search_goes_on_where_it_stopped(
         ('"name":"transfer_bytes"', '"name":"knob:vm.swappiness"', "vm.swappiness"),
         ('"data_bytes":', '"data_bytes":1', "size of trials"),
         ('"limit_s":', '"limit_s":"x","was":', "cannot use"),
+        (
+            '{"event":"space"',
+            '{"event":"confirmation","best":{"x":1},"runs":9}\n{"event":"space"',
+            "none of this search",
+        ),
     ):
         assert old in good
         events.write_text(good.replace(old, new))

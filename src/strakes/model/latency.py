@@ -52,11 +52,12 @@ def _seconds_by_call(samples: Iterable[Sample]) -> dict[str, Counter[float]]:
 
 def _seconds_of(bucket: int, sub_bits: int) -> float:
     """Return the midpoint of a histogram bucket in seconds. Bucket bounds are in nanoseconds."""
+    if not 0 <= sub_bits < 64:
+        raise ValueError(f"a histogram of 64-bit numbers cannot have {sub_bits} sub_bits")
     if bucket < 1 << sub_bits:
         return bucket * 1e-9
-    shift = (bucket >> sub_bits) - 1
-    lowest = ((bucket & ((1 << sub_bits) - 1)) + (1 << sub_bits)) << shift
-    return (lowest + ((1 << shift) - 1) / 2) * 1e-9
+    lowest = (bucket & ((1 << sub_bits) - 1)) + (1 << sub_bits)
+    return (math.ldexp(lowest + 0.5, (bucket >> sub_bits) - 1) - 0.5) * 1e-9
 
 
 def _latencies(seconds: Counter[float]) -> Latencies:

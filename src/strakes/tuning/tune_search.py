@@ -78,6 +78,8 @@ class Search:
     block: int = 6
 
     def __post_init__(self) -> None:
+        if (stored := self.confirmation) and not (stored.best in self.space.numbers and stored.runs <= MOST_TRIALS):
+            raise ValueError("the stored final comparison is none of this search")
         self._geometry = Geometry(self.space)
         self._fitted: tuple[int, Surrogate] | None = None
 

@@ -10,7 +10,7 @@ from typing import Any
 # Maximum number of values in a JSON text. A value takes at most 150 bytes of memory (measured).
 MOST_VALUES = 5_000_000
 _MOST_BITS = 64  # Maximum size of an integer: no counter of a system has more bits.
-_LARGEST = 1e150  # Maximum size of other numbers: squares of larger numbers would be infinite.
+_LARGEST = 1e150  # Maximum size of other numbers, and of their inverses: squares beyond would be infinite or 0.
 
 
 def to_json(document: object, **style: Any) -> str:
@@ -37,7 +37,7 @@ def finite(value: object) -> Any:
 def parse_json(text: str | bytes, most_values: int = MOST_VALUES) -> Any:
     """Parse JSON in UTF-8. Raises ValueError, also for NaN, for over 64 bits, and for too many or too deep values.
 
-    Surrogates stand for the bytes of file names that are not UTF-8 (PEP 383).
+    Numbers nearer to 0 than 1e-150 are 0. Surrogates stand for bytes of file names that are not UTF-8 (PEP 383).
     """
     told = text if isinstance(text, str) else text.decode()
     if sum(map(told.count, ",[{")) > most_values:
@@ -59,4 +59,4 @@ def _finite(text: str) -> float:
     number = float(text)
     if not abs(number) < _LARGEST:
         raise ValueError(f"{text[:20]} is not a number below {_LARGEST:g}")
-    return number
+    return number if abs(number) > 1 / _LARGEST else 0.0

@@ -40,8 +40,7 @@ def command(
 
     scale = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
-    stored = [Store().open(name) for name in runs]
-    with told_as_damage(*stored):
+    with told_as_damage(*(stored := [Store().open(name) for name in runs])):
         inputs, cautions = inputs_of(stored)
         forecasts = forecast_figures(figures_of(inputs), scale, stated)
         for caution in cautions:

@@ -50,8 +50,7 @@ def figure(
 
     if name is None and run[:1].isalpha() and not run.startswith("latest"):  # ids of runs begin with a digit
         run, name = "latest", run
-    stored = Store().open(run)
-    portrait = build_portrait(stored)
+    portrait = build_portrait(stored := Store().open(run))
     if name is None:
         for known, figure in name_figures(portrait).items():
             say(f"{known:<24} {figure.title}")

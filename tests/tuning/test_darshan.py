@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -134,15 +135,18 @@ def test_a_damaged_log_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     whole = (SAMPLES / "stdio-mostly.darshan").read_bytes()
     for share in (3, 10, 30, 60, 90):
         (tmp_path / f"{share}.darshan").write_bytes(whole[: len(whole) * share // 100])
-    (tmp_path / "whole.darshan").write_bytes(whole)
+    deep = tmp_path.joinpath(*"d" * 1200)  # deeper than the stack of Python
+    subprocess.run(["mkdir", "-p", deep], check=True)
+    (deep / "whole.darshan").write_bytes(whole)
     logs, errors = read_logs(tmp_path)
-    assert [path.name for path, _ in logs] == ["whole.darshan"]
+    subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # pytest removes directories recursively.
+    assert [log["log"] for log in logs] == [str(deep / "whole.darshan")]
     assert {error.what for error in errors} == {"the Darshan log is damaged"}
     assert len(errors) == 5
 
 
 def test_logs_after_the_time_limit_of_a_directory_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.tuning.advise_darshan._MOST_DIRECTORY_S", -1.0)
+    monkeypatch.setattr("strakes.tuning.advise_darshan._MOST_DIRECTORY_S", 0.0)
     for name in ("a", "b"):
         (tmp_path / f"{name}.darshan").touch()
     logs, (error,) = read_logs(tmp_path)

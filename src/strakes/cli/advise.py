@@ -76,18 +76,16 @@ def _rank(directory: Path, json: Output | None) -> int:
     from strakes.tuning.advise_darshan import read_logs
 
     logs, errors = read_logs(directory)
-    keys = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial")
-    found = [{"log": str(path), **{key: getattr(facts, key) for key in keys}} for path, facts in logs]
-    if write_json(json, {"schema": 1, "logs": found, "unreadable": list(map(str, errors))}):
+    if write_json(json, {"schema": 1, "logs": logs, "unreadable": list(map(str, errors))}):
         say("In I/O: time that the slowest rank spent in I/O calls. Faster I/O saves at most this time.")
         rows = []
-        for path, facts in logs:
-            remark = f" (partial: {', '.join(facts.partial)})" if facts.partial else ""
-            if not any(facts.records.values()):
-                remark = f" (not counted: {', '.join(facts.modules) or 'nothing recorded'})"
-            log = f"{facts.program or '(unknown)'}, {path.relative_to(directory)}{remark}"
-            figures = f"{facts.io_s:.1f} s", f"{facts.run_s:.1f} s", f"{facts.ranks:,}", format_bytes(facts.moved_bytes)
-            rows.append((*figures, log))
+        for log in logs:
+            remark = f" (partial: {', '.join(log['partial'])})" if log["partial"] else ""
+            if not log["counted"]:
+                remark = f" (not counted: {', '.join(log['modules']) or 'nothing recorded'})"
+            name = f"{log['program'] or '(unknown)'}, {Path(log['log']).relative_to(directory)}{remark}"
+            moved = format_bytes(log["moved_bytes"])
+            rows.append((f"{log['io_s']:.1f} s", f"{log['run_s']:.1f} s", f"{log['ranks']:,}", moved, name))
         print_table(("in I/O", "of run", "ranks", "moved", "program, log"), rows)
         say(f"Describe one for advice: strakes advise --darshan {shlex.quote(str(directory))}/LOG > app.toml")
     for error in errors:

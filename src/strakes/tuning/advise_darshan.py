@@ -7,7 +7,8 @@ import os
 import resource
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import product
@@ -46,6 +47,7 @@ _OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 _ALL_RANKS = -1
 # The description of the application omits phases with less than this share of all data.
 _SMALL_SHARE = 0.02
+_SUMMARY = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial", "modules")
 # Time limits in seconds: for one log, and for all logs of a directory. Reading a damaged log may never end.
 _MOST_READ_S, _MOST_DIRECTORY_S = 300.0, 3600.0
 
@@ -129,25 +131,42 @@ def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
     return own_s.pop(_ALL_RANKS, 0.0) + max(own_s.values(), default=0.0)
 
 
-def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
-    """Return the logs below a directory, longest I/O time first, and an error for each unreadable log.
+def read_logs(directory: Path) -> tuple[list[dict[str, Any]], list[BadInputError]]:
+    """Return a summary of each log below a directory, longest I/O time first, and an error for each unreadable log.
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
-    logs, errors, ends_s = [], [], monotonic() + _MOST_DIRECTORY_S
-    for path in sorted(directory.rglob("*.darshan")):
+    logs, errors, ends_s = list[dict[str, Any]](), [], monotonic() + _MOST_DIRECTORY_S
+    what, where = "the directory has too many files", str(directory)
+    with limited(_MOST_DIRECTORY_S, lambda why: BadInputError(what, where=where, why=why, remedy="Give a part of it.")):
+        paths = sorted(_logs_below(directory))
+    for path in paths:
         if monotonic() > ends_s:
             why = f"the logs before it took more than {_MOST_DIRECTORY_S / 3600:g} h"
             errors.append(BadInputError("this Darshan log and those after it are not read", where=str(path), why=why))
             break
         try:
-            logs.append((path, read_log(path)))
+            facts = read_log(path)
         except BadInputError as error:
             errors.append(error)
-    if not logs and not errors:
+        else:  # Records of all logs take too much memory.
+            counted = any(facts.records.values())
+            logs.append({"log": str(path), **{key: getattr(facts, key) for key in _SUMMARY}, "counted": counted})
+    if not paths:
         remedy = "Give a directory of files called NAME.darshan."
-        raise BadInputError("no Darshan log in this directory", where=str(directory), remedy=remedy)
-    return sorted(logs, key=lambda log: (-log[1].io_s, log[0])), errors
+        raise BadInputError("no Darshan log in this directory", where=where, remedy=remedy)
+    return sorted(logs, key=lambda log: (-log["io_s"], log["log"])), errors
+
+
+def _logs_below(directory: Path) -> Iterator[Path]:  # Path.rglob recurses, and fails if directories are deeply nested.
+    waiting = [directory]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry))
+                elif entry.name.endswith(".darshan"):
+                    yield Path(entry)
 
 
 def read_log(path: Path) -> LogFacts:
@@ -197,12 +216,10 @@ def _answer(path: Path, answers: Connection) -> None:
     try:
         with limited(_MOST_READ_S, BadInputError):
             answers.send(_facts(str(path)))
-    except BadInputError as error:
-        answers.send(error.what)
     except (AttributeError, LookupError, TypeError):
         answers.send("PyDarshan found parts missing")
     except Exception as error:  # noqa: BLE001 (PyDarshan raises whatever numpy and cffi raise)
-        answers.send(f"{type(error).__name__}: {error}")
+        answers.send(error.what if isinstance(error, BadInputError) else f"{type(error).__name__}: {error}")
 
 
 def _facts(path: str) -> LogFacts:

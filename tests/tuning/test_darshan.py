@@ -140,9 +140,8 @@ def test_a_damaged_log_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     (deep / "whole.darshan").write_bytes(whole)
     logs, errors = read_logs(tmp_path)
     subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # pytest removes directories recursively.
-    assert [log["log"] for log in logs] == [str(deep / "whole.darshan")]
-    assert {error.what for error in errors} == {"the Darshan log is damaged"}
-    assert len(errors) == 5
+    assert [log["log"] for log in logs] == [f"{deep}/whole.darshan"]
+    assert [error.what for error in errors] == ["the Darshan log is damaged"] * 5
 
 
 def test_logs_after_the_time_limit_of_a_directory_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import resource
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import product
@@ -136,10 +135,10 @@ def read_logs(directory: Path) -> tuple[list[dict[str, Any]], list[BadInputError
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
-    logs, errors, ends_s = list[dict[str, Any]](), [], monotonic() + _MOST_DIRECTORY_S
+    logs, errors, ends_s = list[dict[str, Any]](), list[BadInputError](), monotonic() + _MOST_DIRECTORY_S
     what, where = "the directory has too many files", str(directory)
     with limited(_MOST_DIRECTORY_S, lambda why: BadInputError(what, where=where, why=why, remedy="Give a part of it.")):
-        paths = sorted(_logs_below(directory))
+        paths = sorted(_logs_below(directory, errors))
     for path in paths:
         if monotonic() > ends_s:
             why = f"the logs before it took more than {_MOST_DIRECTORY_S / 3600:g} h"
@@ -152,21 +151,25 @@ def read_logs(directory: Path) -> tuple[list[dict[str, Any]], list[BadInputError
         else:  # Records of all logs take too much memory.
             counted = any(facts.records.values())
             logs.append({"log": str(path), **{key: getattr(facts, key) for key in _SUMMARY}, "counted": counted})
-    if not paths:
+    if not paths and not errors:
         remedy = "Give a directory of files called NAME.darshan."
         raise BadInputError("no Darshan log in this directory", where=where, remedy=remedy)
     return sorted(logs, key=lambda log: (-log["io_s"], log["log"])), errors
 
 
-def _logs_below(directory: Path) -> Iterator[Path]:  # Path.rglob recurses, and fails if directories are deeply nested.
-    waiting = [directory]
+def _logs_below(directory: Path, errors: list[BadInputError]) -> Iterator[Path]:
+    waiting = [directory]  # Path.rglob recurses, and fails if directories are deeply nested.
     while waiting:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry))
-                elif entry.name.endswith(".darshan"):
-                    yield Path(entry)
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry))
+                    elif entry.name.endswith(".darshan"):
+                        yield Path(entry)
+        except OSError as error:
+            errors.append(BadInputError("this directory cannot be read", where=str(place), why=error.strerror or ""))
 
 
 def read_log(path: Path) -> LogFacts:

@@ -108,6 +108,9 @@ def test_lustre_targets_and_clients_name_both_servers_and_corosync_the_quorum_de
     made = files["lustre/make-targets.sh"]
     assert made.count("--servicenode=10.30.0.1@o2ib") == 3 and made.count("--servicenode=10.30.0.2@o2ib") == 3
     assert made.count("--mgsnode=") == 4  # two nodes for each of the two targets besides the MGS
+    for names, count in (([], 3), (["mdt1"], 1), ([""], 0)):  # "$TARGET" may be empty
+        counted = subprocess.run(["bash", "-c", f"mkfs.lustre() {{ echo; }}\n{made}", "-", *names], capture_output=True)
+        assert len(counted.stdout) == count, counted.stderr
     assert "10.30.0.1@o2ib:10.30.0.2@o2ib:/scratch" in files["lustre/mount-clients.sh"]
     corosync = files["etc/corosync/corosync.conf"]
     assert "host: 10.20.0.9" in corosync and "two_node" not in corosync  # the quorum device replaces it

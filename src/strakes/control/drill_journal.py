@@ -17,12 +17,12 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
-from strakes.base.finite import parse_json
+from strakes.base.finite import parse_json, to_json
 from strakes.base.processes import lock_file, process_start, trusted_words
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
-from strakes.runs.store_files import store_error, store_errors, write_json
+from strakes.runs.store_files import replace_text, store_error, store_errors
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
 _NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
@@ -54,7 +54,10 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     with store_errors(path.parent), own_directory(path.parent):
         here = os.getcwd(), _inode(os.stat("."))
     environment = tuple(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_CLUSTER_VARIABLES))
-    write_json(path, to_record(Pending(fault, Owner.this_process(), undo, here, environment)))
+    text = to_json(to_record(Pending(fault, Owner.this_process(), undo, here, environment)), indent=1) + "\n"
+    if len(text) > _MOST_BYTES - len(_NOT_BEGUN):
+        raise BadInputError("the record of the fault is too large", why="its commands or variables CEPH_*, CIB_* are")
+    replace_text(path, text)
     return path
 
 

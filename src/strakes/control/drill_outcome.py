@@ -21,6 +21,7 @@ from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 from strakes.runs.messages import LoggedOperation
 from strakes.targets.calls import RefusedError, call
+from strakes.targets.child import SUM_DIGITS
 from strakes.targets.description import Interruption, TargetRecovery
 
 _WORD = 1 << 64  # Modulus for unsigned integers of 8 bytes.
@@ -31,7 +32,7 @@ FileKey = tuple[int, int]
 
 
 def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier: str) -> dict[FileKey, str]:
-    """Return the expected SHA-256 of every file that a phase writes.
+    """Return the expected SHA-256, cut to SUM_DIGITS, of every file that a phase writes.
 
     The files of a rank are consecutive parts of a stream of 8-byte words. Word i is base + i x step
     (docs/reference/engine.md). Base and step depend on ``directory``, the path passed to the engine.
@@ -48,17 +49,17 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
         words = phase.file_bytes // 8
         for number in range(phase.operations(1)):
             part = np.arange(number * words, (number + 1) * words, dtype=np.uint64) * np.uint64(step | 1)
-            sums[rank, number] = hashlib.sha256((part + np.uint64(base)).tobytes()).hexdigest()
+            sums[rank, number] = hashlib.sha256((part + np.uint64(base)).tobytes()).hexdigest()[:SUM_DIGITS]
     return sums
 
 
 def read_back(directory: str, limit_s: float) -> dict[FileKey, str]:
-    """Return the SHA-256 of the readable files of clients. Raises MeasurementError if the directory is unreadable."""
+    """Return the same of the readable files of clients. Raises MeasurementError if the directory is unreadable."""
     try:
-        sums = call("sums", directory, "*.probe", limit_s=limit_s)
+        sums = call("sums", directory, "*.probe", limit_s=limit_s).split("/")
     except RefusedError as error:
         raise error.as_strakes_error("the files of the clients cannot be read back") from error
-    found = ((_FILE.fullmatch(name), digest) for name, digest in sums)
+    found = ((_FILE.fullmatch(name), digest) for name, digest in zip(sums[::2], sums[1::2], strict=False))
     return {(int(match[1]), int(match[2])): digest for match, digest in found if match}
 
 

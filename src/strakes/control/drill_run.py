@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from strakes.base.errors import MeasurementError, StrakesError
+from strakes.base.interrupts import last_words
 from strakes.base.units import counted, format_seconds
 from strakes.control.drill_guard import UNDO_LIMIT_S, Promise
 from strakes.control.drill_outcome import READ_S, DrillOutcome, FileKey, expected_sums, outcome_of, pending, read_back
@@ -81,11 +82,10 @@ def play(
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
-        timing, servers = drill.timing, drill.servers
+        plan, place, timing = drill.plan, workspace.path, drill.timing
         limit_s = timing.seconds + timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
-        plan, place = drill.plan, workspace.path
         try:
-            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers, show)[1]
+            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, drill.servers, show)[1]
         except (ClientsHang, DrillInterrupted) as error:
             if error.hang:
                 workspace.leave_alone()
@@ -141,9 +141,10 @@ def perform(
             stroke.end(_INTERRUPTED_HANG_S if hang else _INTERRUPTED_S)
         hang |= stroke.gave_up
         if stroke.failure is not None and not hang:
-            stroke.failure.why = "; ".join(filter(None, (stroke.failure.why, stroke.not_undone)))
             raise stroke.failure
         worked = bool(stroke.struck and result.log)
+        if not (worked or hang or stroke.interrupted):
+            raise _nothing(result)
         lacking = stroke.not_undone or ("the file system does not answer" if hang else "")
         if worked and not lacking and not stroke.interrupted:
             try:
@@ -169,8 +170,7 @@ def perform(
         raise DrillInterrupted(stroke.not_undone, hang=hang or silent)
     if hang:
         raise _left_behind(plan, phase, result, workspace, stroke)
-    if outcome is None:
-        raise _nothing(result)
+    assert outcome is not None
     return result, outcome
 
 
@@ -236,11 +236,15 @@ class _Stroke:
         self._watchers = [threading.Thread(target=_watch, args=(watch, *seen), daemon=True) for watch in watches]
 
     def __enter__(self) -> Self:
+        last_words.append(self.left)
         for thread in (*self._watchers, *self._workers):
             thread.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, StrakesError):
+            error.why = "; ".join(filter(None, (error.why, self.not_undone)))
+        last_words.remove(self.left)
         self._seen_enough.set()
         for watcher in self._watchers:
             watcher.join(_INTERRUPTED_HANG_S if self.interrupted else _WATCHER_S)
@@ -248,6 +252,9 @@ class _Stroke:
     def _say(self, text: str) -> None:
         with suppress(OSError):  # A full or closed output must not stop the undoing of a fault.
             self._tell(text)
+
+    def left(self) -> str:
+        return self.not_undone if self._promise is None or self._ended.is_set() else self._promise.leave()
 
     def missing(self) -> str:
         return _lacking(self._connections.silent) or _lacking(self._fault.lacking)
@@ -304,14 +311,10 @@ class _Stroke:
         if self.struck:
             self._stop.wait(self._timing.undone_within_s)
         self._undo(promise)
-        if self._stop.wait(max(0.0, self._struck_s + self._timing.after_s - time.monotonic())):
-            return
-        deadline = time.monotonic() + (_SILENT_S if self.not_undone else self._fault.back_within_s)
-        while not self._stop.wait(min(_LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):
-            if time.monotonic() >= deadline:
-                self.gave_up = True
-                self._engine.cancel()
-                return
+        patience_s = _SILENT_S if self.not_undone else self._fault.back_within_s
+        if not self._stop.wait(max(0.0, self._struck_s + self._timing.after_s - time.monotonic()) + patience_s):
+            self.gave_up = True
+            self._engine.cancel()
 
     def _strike(self) -> None:
         self._begun.wait()
@@ -321,7 +324,7 @@ class _Stroke:
         try:
             if self._fault.undo is not None:
                 promise = Promise(self._root, self._fault.text, self._fault.undo, self._timing.undone_within_s)
-            if found := self._fault.changed():
+            if found := _lacking(self._fault.changed):
                 raise MeasurementError("the fault is not caused: the servers are not ready for it", why=found)
             ready = not self._stop.is_set()
         except StrakesError as error:

@@ -85,10 +85,7 @@ class DisconnectPeer(OneCommand):
         return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
 
     def _look(self) -> _Copies:
-        try:
-            text = self._states.read_text()
-        except OSError:
-            text = ""
+        text = self._states.read_text() if self._states.exists() else ""
         found = re.search(rf"^ *{self._minor}: cs:(\S+) ro:(\S+) ds:(\S+) .*\n.*\boos:(\d+)", text, re.MULTILINE)
         if found is None:
             what, where = "the state of the DRBD device cannot be read", f"/proc/drbd, {self._device}"

@@ -133,8 +133,7 @@ class CommandFault(OneCommand):
 def _program(option: str, text: str) -> tuple[str, ...]:
     words = words_of(option, text)
     if shutil.which(words[0], path=search_path()) is None:  # Do not cause a fault that cannot be undone.
-        what = f"{shlex.quote(words[0])} cannot be started"
-        raise EnvironmentLacksError(what, where=option, why="there is no such program")
+        raise EnvironmentLacksError(f"{shlex.quote(words[0])} cannot be started", where=option, why="it is not found")
     return words
 
 

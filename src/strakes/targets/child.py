@@ -206,11 +206,10 @@ def _sums(directory: str, pattern: str) -> str:
     for inner in filter(lambda name: fnmatch(name, pattern), os.listdir(above)):
         opened = os.open(inner, OPEN_DIRECTORY, dir_fd=above)
         for name in os.listdir(opened):
-            with suppress(OSError):
-                with open(os.open(name, READ_FILE, dir_fd=opened), "rb", 0) as file:
-                    # Drop cached pages, so that the data is read from the servers.
-                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-                    sums.append(f"{name}/{hashlib.file_digest(file, 'sha256').hexdigest()[:SUM_DIGITS]}")
+            with suppress(OSError), open(os.open(name, READ_FILE, dir_fd=opened), "rb", 0) as file:
+                # Drop cached pages, so that the data is read from the servers.
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                sums.append(f"{name}/{hashlib.file_digest(file, 'sha256').hexdigest()[:SUM_DIGITS]}")
     return "/".join(sums)  # Parsing this takes a quarter of the memory of a list.
 
 

@@ -26,10 +26,7 @@ from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.targets.command import run_unmarked
 
 UNDO_LIMIT_S = 300.0
-_START_S = 30.0
-_END_S = 5.0
-_AGAIN_S = 5.0
-_LATE_S = 5.0
+_START_S, _END_S, _AGAIN_S, _LATE_S = 30.0, 5.0, 5.0, 5.0
 _MOST_POLL_S = 2e6  # Maximum time-out of poll(2), which is a 32-bit number of milliseconds.
 _READY, _CAUSED, _TRIED = b"ready", b".", b"tried"
 

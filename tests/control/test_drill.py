@@ -46,9 +46,11 @@ def test_a_harmless_fault_loses_no_files_and_leaves_no_files(strakes: StrakesRun
     done = strakes("failover", "drill", tmp_path, "--fault-command", "true", *SHORT, "--json", "-")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["acknowledged"] == 80 and document["lost"] == document["failed"] == 0
-    assert document["damaged"] == 0 and document["read"]
-    assert document["clients"] == "2 clients (threads on this machine's mount)"
+    assert document["acknowledged"] == 80 and document["lost"] == document["failed"] == document["damaged"] == 0
+    assert document["read"] and document["clients"] == "2 clients (threads on this machine's mount)"
+    kill = "sh -c 'pkill -KILL -P $PPID strakes-engine'"
+    killed = strakes("failover", "drill", tmp_path, "--fault-command", kill, *SHORT)
+    assert killed.returncode == 1 and "ended before the end of the drill" in killed.stderr, killed.stderr
     assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["back_after_s"] is None
     assert any(one["text"] == "true" for one in document["line"]["moments"])
     assert not any(tmp_path.iterdir())

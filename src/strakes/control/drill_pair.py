@@ -31,11 +31,9 @@ from strakes.lab.ha_pair import Alert, Button, Pair
 from strakes.lab.ha_programs import ONLY, START
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
-_CLIENTS_END_S = 30.0
 _CLIENTS, _RATE_PER_S = 4, 10.0
-_WORK_S = 2.0
-_WATCH_S = 5.0
-_ANSWER_S = 600.0
+_WORK_S, _WATCH_S = 2.0, 5.0
+_CLIENTS_END_S, _ANSWER_S = 30.0, 600.0
 
 # Fault -> (description, function that causes it). The function gets the servers and the name of the serving node.
 PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], object]]] = {

@@ -36,8 +36,7 @@ from strakes.targets.workspace import Workspace, sweep
 
 _PATIENCE_S = 600.0
 _FILE_BYTES = 4096
-_WATCHER_S = 30.0
-_LOOK_EVERY_S = 0.5
+_WATCHER_S, _LOOK_EVERY_S = 30.0, 0.5
 # Maximum seconds to wait after an interrupt until the fault is undone: if clients work, and if clients hang. Both are
 # short, because strakes.cli.apart kills this process 24 s after the interrupt and the engine needs most of this time.
 _INTERRUPTED_S, _INTERRUPTED_HANG_S = 10.0, 0.5
@@ -85,7 +84,11 @@ def play(
         plan, place, timing = drill.plan, workspace.path, drill.timing
         limit_s = timing.seconds + timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
         try:
-            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, drill.servers, show)[1]
+            given = (limit_s, timing, fault, root, say, drill.servers, show)
+            result, outcome = perform(engine, plan, place, "drill", *given)
+            if result.ended != "ok":
+                raise _nothing(result, "the clients ended before the end of the drill")
+            return outcome
         except (ClientsHang, DrillInterrupted) as error:
             if error.hang:
                 workspace.leave_alone()
@@ -423,8 +426,7 @@ def _left_behind(plan: Plan, phase: ProbePhase, result: PlanResult, workspace: P
     return ClientsHang(what, where=str(workspace), why=why, remedy=remedy)
 
 
-def _nothing(result: PlanResult) -> MeasurementError:
-    what = "the drill did not take place"
+def _nothing(result: PlanResult, what: str = "the drill did not take place") -> MeasurementError:
     if not result.errors:
         why, remedy = f"the clients ended too early ({result.ended})", "Allow more time before the fault: --before 10s"
         return MeasurementError(what, why=why, remedy=remedy)

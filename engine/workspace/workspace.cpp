@@ -104,7 +104,8 @@ std::optional<Workspace::Fault> Workspace::make_objects([[maybe_unused]] const s
     if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
         return fault("write", note, errno, "the note about the plan's objects cannot be written", "", "");
     if (auto failure = S3Place::make()) {
-        ::unlinkat(parent_.get(), note.c_str(), 0);
+        std::atomic<std::uint64_t> removed{0};
+        remove_objects(removed);  // The store may have kept the marker although it refused the request.
         return Fault{std::move(*failure), ""};
     }
     objects_there_ = true;

@@ -139,7 +139,7 @@ def test_invisible_characters_stay_out_of_documents_and_names_need_not_be_utf8(t
 @pytest.mark.parametrize(
     "address",
     [
-        *("https://me:hidden@host", "HTTPS://me:hidden@host/x", "redis://:hidden@host:6379/1"),
+        *("https://me:hidden@host", "HTTPS://me:hidden@host/x", "redis:/:hidden@host:6379/1"),
         *("https://me:hid/den@host/x", "https://me:hid@hidden@host/x", "https://me:it's-hidden@host"),
         *("https://host/hidden", "https://host?token=hidden", "https://host#hidden", "s3://me:hidden@lab/w?sig=hidden"),
     ],

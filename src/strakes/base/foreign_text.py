@@ -18,9 +18,9 @@ _ADDRESS = re.compile(
     r"([^\s/?#@'\"]*)(\S*)",
     re.IGNORECASE,
 )
-# USER:PASSWORD@ without a URL scheme. The maximum lengths in the pattern bound the matching time.
+# USER:PASSWORD@ without a URL scheme, or in a path made from a URL (s3:/). The maximum lengths bound the matching time.
 _LOGIN = re.compile(
-    r"""(?:(//)$USER:[^\s'"]{1,200}|(?<![^\s'"=#`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
+    r"""(?:(//|:/)(?:$USER)?:[^\s'"]{1,200}|(?<![^\s'"=#`<\u2018-\u201f])$USER:(?:(?!:/)[^\s/'"]){1,200})@""".replace(
         "$USER", r"""[^\s/?#@:'"\[`<\u2018-\u201f]{1,200}"""
     )
 )

@@ -37,9 +37,13 @@ def tool(directory: Path, name: str, body: str) -> None:
 
 
 def test_srun_gets_the_process_manager_interface_of_the_engines_mpi(in_a_job: Path) -> None:
-    words = SlurmEngine(Launch("slurm", 6, ranks_per_node=2), Path("/engine")).command()
+    engine = SlurmEngine(Launch("slurm", 6, ranks_per_node=2), Path("/engine"))
+    words = engine.command()
     options = ["--input=0", "--kill-on-bad-exit=1", "--ntasks=6", "--ntasks-per-node=2", "--mpi=pmix"]
     assert words[1:] == [*options, "env", "--chdir=/", "/engine", "--expect-ranks", "6"]
+    for task in ("9" * 5000, "3-5", "0"):
+        engine._hear(f"srun: error: n{task[0]}: tasks {task}: Killed")
+    assert engine._lost(None) == {"host": "n3", "rank": 3}
 
 
 @pytest.mark.parametrize(

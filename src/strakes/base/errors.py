@@ -56,7 +56,7 @@ class StrakesError(Exception):
         super().__init__(self.what)
 
     def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, _cut(value) if isinstance(value, str) else value)
+        super().__setattr__(name, shortened(value) if isinstance(value, str) else value)
 
     def __str__(self) -> str:
         return "; ".join([self.what, *self._reasons()])
@@ -70,9 +70,10 @@ class StrakesError(Exception):
         return [f"{label}: {text}" for label, text in labelled if text]
 
 
-def _cut(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return the text without secrets, and without what follows its first 4,000 characters."""
     shown = without_secrets(text[: 2 * _MOST_CHARACTERS])
-    return shown if len(shown) <= _MOST_CHARACTERS else f"{shown[:_MOST_CHARACTERS]}... ({len(text)} characters)"
+    return shown if len(shown) <= _MOST_CHARACTERS else f"{shown[: _MOST_CHARACTERS - 3]}..."
 
 
 class MeasurementError(StrakesError):

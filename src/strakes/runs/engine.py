@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
 
-from strakes.base.errors import EnvironmentLacksError, ServersDeadError
-from strakes.base.foreign_text import without_secrets
+from strakes.base.errors import EnvironmentLacksError, ServersDeadError, shortened
 from strakes.base.processes import engine_path
 from strakes.base.units import format_seconds
 from strakes.base.version import __version__
@@ -294,7 +293,7 @@ class Engine(ABC):
                 talk.log.extend(log_from_message(message))
             elif message["type"] == "error" and len(talk.errors) < _MOST_ERRORS:
                 error = from_record(EngineError, message)
-                talk.errors.append(replace(error, why=without_secrets(error.why)))
+                talk.errors.append(replace(error, why=shortened(error.why)))
             elif message["type"] == "done":
                 talk.done = from_record(_Done, message)
         except (KeyError, TypeError, ValueError) as error:

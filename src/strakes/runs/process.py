@@ -16,8 +16,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from strakes.base.errors import shortened
 from strakes.base.finite import parse_json
-from strakes.base.foreign_text import without_secrets
 from strakes.base.processes import descendants_of, ending, private_mpi_directory, process_start, wait_for_end
 
 _VERSION = 1
@@ -170,7 +170,7 @@ class EngineProcess:
         elif not how:
             self._close()
             how = ending(self._process.returncode)
-        return without_secrets("; ".join([how, *self._last_words]))
+        return shortened("; ".join([how, *self._last_words]))
 
     def _wait(self, seconds: float) -> bool:
         try:

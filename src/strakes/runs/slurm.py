@@ -16,7 +16,7 @@ from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import IN_ROOT, chosen_pmi, find_mpi_engine, pmi_of
 
 # Message of srun about a failed task. The reason "Terminated" means that srun itself killed the task.
-_NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d++)[^\s:]*: (?!Terminated)")
+_NAMED = re.compile(r"srun: error: (?P<host>[^\s:]{1,253}): tasks? (?P<rank>\d{1,9})(?!\d)[^\s:]*: (?!Terminated)")
 _NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")  # Message of srun about a failed node.
 
 

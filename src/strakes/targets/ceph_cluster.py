@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -203,8 +203,7 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
         else:
             continue
         before = evictions.get((daemon, number), Eviction(unix_s, daemon, number))
-        known = (host or before.host, address or before.address)
-        evictions[daemon, number] = Eviction(before.unix_s, daemon, number, *known)
+        evictions[daemon, number] = replace(before, host=host or before.host, address=address or before.address)
     return tuple(evictions.values())
 
 
@@ -248,4 +247,7 @@ def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:
 
 
 def _unix(stamp: str) -> float:
-    return datetime.fromisoformat(stamp).timestamp()
+    unix_s = datetime.fromisoformat(stamp).timestamp()
+    if not 0 <= unix_s < 2**36:  # datetime can format these times, and those of events around them.
+        raise ValueError(f"{stamp} is no time of a log")
+    return unix_s

@@ -271,7 +271,7 @@ class Outages:
         shown = _shown(group)
         # On average, an outage begins half a ping interval after the target was last in service.
         began_s = min(outage.up_s + min(outage.down_s - outage.up_s, PING_S) / 2 for outage in group)
-        least_s = max(now_s - outage.down_s for outage in shown)
+        least_s = max(0.0, *(now_s - outage.down_s for outage in shown))
         listed = names([outage.target for outage in shown])
         alone = self._is_cut_off(shown[0])
         text = f"{_described(shown, 'is', 'are', alone=alone)}, for at least {format_duration(least_s)}"

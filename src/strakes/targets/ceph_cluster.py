@@ -126,9 +126,7 @@ def servers_of(
 
 
 def _notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
-    standbys = len(fs_dump["standbys"]) + sum(
-        daemon["state"] == "up:standby-replay" for daemon in mdsmap["info"].values()
-    )
+    standbys = len(fs_dump["standbys"]) + sum(one["state"] == "up:standby-replay" for one in mdsmap["info"].values())
     notes = [f"{len(mdsmap['in'])} of at most {counted(mdsmap['max_mds'], 'metadata rank')}, {standbys} standby."]
     for pool in osd_dump["pools"]:
         if pool["pool"] in (*mdsmap["data_pools"], mdsmap["metadata_pool"]):

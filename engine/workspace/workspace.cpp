@@ -105,7 +105,7 @@ std::optional<Workspace::Fault> Workspace::make_objects([[maybe_unused]] const s
         return fault("write", note, errno, "the note about the plan's objects cannot be written", "", "");
     if (auto failure = S3Place::make()) {
         std::atomic<std::uint64_t> removed{0};
-        remove_objects(removed);  // The store may have kept the marker although it refused the request.
+        static_cast<void>(remove_objects(removed));  // A store may keep a marker that it refused.
         return Fault{std::move(*failure), ""};
     }
     objects_there_ = true;

@@ -85,9 +85,8 @@ def test_a_restart_or_an_ordered_failure_of_a_server_is_an_interruption(words: t
 
 def test_other_file_systems_of_the_cluster_are_left_out() -> None:
     assert not interruptions_in(LOG, {**MAP, "fs_name": "archive"})
-    for stamp in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
-        with pytest.raises(ValueError, match="no time"):
-            interruptions_in(LOG, {**MAP, "created": stamp})
+    with pytest.raises(ValueError, match="no time"):
+        interruptions_in(LOG, {**MAP, "created": "0001-01-01T00:00:00+14:00"})
 
 
 def test_older_messages_and_evictions_without_blocklisting_are_understood() -> None:

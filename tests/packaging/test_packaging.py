@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from strakes.base.errors import BadInputError
 from strakes.cli.main import COMMANDS, main
 from strakes.interop.export_openmetrics import FAMILIES
 
@@ -147,6 +148,8 @@ def test_the_shell_is_offered_commands_options_and_values(
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     assert main() == 0
     assert offered <= {line.partition(",")[2] for line in capsys.readouterr().out.splitlines()}
+    monkeypatch.setenv("COMP_CWORD", "x")
+    assert main() == BadInputError.exit_status
 
 
 def test_the_dashboard_asks_for_exported_metrics_and_defined_variables() -> None:

@@ -151,7 +151,9 @@ def main() -> int:
     if (instruction := os.environ.get(_COMPLETION)) and ("_source" in instruction or "COMP_WORDS" in os.environ):
         from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, "strakes", _COMPLETION, instruction)
+        with suppress(Exception):  # A traceback would be printed into the line that the user types.
+            return shell_complete(cli, {}, "strakes", _COMPLETION, instruction)
+        return BadInputError.exit_status
     os.umask(os.umask(0) & 0o077)  # Keep the user's access to new files.
     _open_standard_files()
     choose(wanted(os.environ))
@@ -286,8 +288,7 @@ def _require_limits() -> None:  # With too little memory, OpenBLAS would hang.
         (resource.RLIMIT_FSIZE, "the limit on the size of files is too low", 1 << 10, _LEAST_FILE_BYTES, "f"),
         (resource.RLIMIT_STACK, "the limit on the stack is too low", 1 << 10, _LEAST_STACK_BYTES, "s"),
     ):
-        limit, _ = resource.getrlimit(kind)
-        if resource.RLIM_INFINITY != limit < least:
+        if resource.RLIM_INFINITY != (limit := resource.getrlimit(kind)[0]) < least:
             why = f"it is limited to {format_bytes(limit)}" if unit > 1 else f"the limit is {limit}"
             remedy = f"Raise the limit: ulimit -{letter} {least // unit}, or more for many ranks."
             raise EnvironmentLacksError(what, why=why, remedy=remedy)
@@ -427,6 +428,5 @@ def _nobody_reads_stdout() -> bool:
 
 def _silence(number: int) -> None:
     # At exit, the interpreter flushes standard output again. A failure would change the exit status to 120.
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, number)
-    os.close(null)
+    with open(os.devnull, "wb") as null:
+        os.dup2(null.fileno(), number)

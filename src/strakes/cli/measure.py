@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -65,7 +66,7 @@ def conclude(run: Run, report: Report, *, asked: bool = True) -> bool:
                     written = report_path(run, report.html)
                 run.write("findings.json", findings)
             finally:
-                if printed:
+                if printed and not isinstance(sys.exception(), KeyboardInterrupt):
                     say_text(render_summary(portrait, written))
     except EnvironmentLacksError as error:
         if str(run.path) in error.where:
@@ -109,10 +110,8 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
     """Write the report to ``html``, or to the directory of the run if ``html`` is None."""
     from strakes.report.html import render_html
 
-    if html is None:
-        run.write("report.html", render_html(portrait))
-    else:
-        html.write(render_html(portrait))
+    text = render_html(portrait)
+    run.write("report.html", text) if html is None else html.write(text)
 
 
 def report_path(run: Run, html: Output | None) -> Path:

@@ -48,8 +48,7 @@ def test_only_the_remains_of_a_killed_run_are_removed(tmp_path: Path, victim: Pa
     (tmp_path / "strakes-notes").mkdir()
     (tmp_path / "strakes.txt").touch()
     report = clean(tmp_path)
-    assert report.removed == (str(remains),)
-    assert (report.left, report.skipped_live) == ((), ())
+    assert (report.removed, report.left, report.skipped_live) == ((str(remains),), (), ())
     assert sorted(os.listdir(tmp_path)) == ["strakes-notes", "strakes.txt", "victim"]
     assert [(one.path, one.why) for one in report.ignored] == [(str(tmp_path / "strakes-notes"), "it has no marker")]
 
@@ -71,9 +70,12 @@ def test_directories_of_others_use_up_no_files_and_memory(tmp_path: Path, monkey
         clean(tmp_path)
 
 
-def test_a_reused_process_id_is_another_process(tmp_path: Path) -> None:
+def test_a_reused_process_id_is_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Marker.of_this_process(RUN)
     place = make(tmp_path, marker=dataclasses.replace(mine, pid_start=mine.pid_start - 1))
+    with monkeypatch.context() as unread:  # The marker cannot be opened.
+        unread.setattr("strakes.targets.marker.child.READ_FILE", os.O_DIRECTORY)
+        assert [left.path for left in clean(tmp_path).left] == [str(place)]
     assert clean(tmp_path).removed == (str(place),)
 
 

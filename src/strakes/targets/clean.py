@@ -61,10 +61,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 
 
 def _clean(parent: int, real: Path, names: Sequence[str], *, dry_run: bool, force: bool) -> CleanReport:
-    removed: list[str] = []
-    live: list[Left] = []
-    left: list[Left] = []
-    ignored: list[Left] = []
+    removed, live, left, ignored = list[str](), list[Left](), list[Left](), list[Left]()
     ours: list[tuple[int, str, Marker | NoMarker]] = []
     with ExitStack() as opened:
         for name in names:
@@ -81,7 +78,7 @@ def _clean(parent: int, real: Path, names: Sequence[str], *, dry_run: bool, forc
             if unfinished or isinstance(marker, Marker):
                 ours.append((directory, name, marker))
             else:
-                ignored.append(Left(path, marker.why))
+                (left if marker.unread else ignored).append(Left(path, marker.why))
         live_ones = [False] * len(ours) if force else are_live(ours)
         for (directory, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)

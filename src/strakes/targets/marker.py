@@ -98,6 +98,7 @@ class NoMarker:
 
     why: str
     unfinished: bool = False
+    unread: bool = False  # An error hides whether the directory is a workspace.
 
 
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
@@ -122,26 +123,22 @@ def is_run_id(text: str) -> bool:
 
 def read_marker(directory: int, name: str) -> Marker | NoMarker:
     """Return the marker of an open directory, or NoMarker if it is invalid or another user made it."""
-    owner = owner_of(directory)
-    if not _trusted(owner):
+    if not _trusted(owner := owner_of(directory)):
         return NoMarker(f"it belongs to user {name_of_user(owner)}")
     try:
-        descriptor = os.open(MARKER_NAME, child.READ_FILE, dir_fd=directory)
-    except FileNotFoundError:
-        return NoMarker("it has no marker", unfinished=True)
-    except OSError as error:
-        link = error.errno == errno.ELOOP
-        return NoMarker("its marker is a symbolic link" if link else f"its marker cannot be read: {error.strerror}")
-    try:
-        with closing(descriptor):
+        with closing(os.open(MARKER_NAME, child.READ_FILE, dir_fd=directory)) as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 return NoMarker("its marker is not a regular file")
             if not _trusted(owner := owner_of(descriptor)):
                 return NoMarker(f"its marker belongs to user {name_of_user(owner)}")
             text = os.read(descriptor, _MOST_MARKER_BYTES)
+    except FileNotFoundError:
+        return NoMarker("it has no marker", unfinished=True)
     except OSError as error:
-        return NoMarker(f"its marker cannot be read: {error.strerror}")
+        if error.errno == errno.ELOOP:
+            return NoMarker("its marker is a symbolic link")
+        return NoMarker(f"its marker cannot be read: {error.strerror}", unread=error.errno != errno.EACCES)
     marker = _parse(text)
     if marker is None:
         return NoMarker("its marker was not written by strakes", unfinished=not text.strip())

@@ -297,11 +297,16 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
     except FileExistsError:
         _remove_remains(real, parent, name)
         os.mkdir(name, 0o700, dir_fd=parent)
-    directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
-    if holds_nothing(directory):
-        return directory
-    os.close(directory)  # The directory is not empty, so another user replaced it after mkdir().
-    raise OSError(errno.ENOTEMPTY, "")
+    try:
+        directory = os.open(name, OPEN_DIRECTORY, dir_fd=parent)
+        if holds_nothing(directory):
+            return directory
+        os.close(directory)  # The directory is not empty, so another user replaced it after mkdir().
+        raise OSError(errno.ENOTEMPTY, "")
+    except OSError:
+        with suppress(OSError):
+            os.rmdir(name, dir_fd=parent)
+        raise
 
 
 def _refuse_exchanged(path: Path, directory: int, marker: int) -> None:

@@ -107,7 +107,7 @@ def original(place: KnobPlace, store: Path, otherwise: str | None) -> str | None
 
 
 def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
-    """Return the records of settings that runs of ``store`` changed, and the errors of all damaged records.
+    """Return the records of settings that runs of ``store`` changed, and the errors of damaged or unreadable ones.
 
     A record contains commands that strakes runs, so skip records that other users can write or replace.
     """
@@ -123,6 +123,8 @@ def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
             continue
         except (OSError, ValueError) as error:
             what, remedy = "the record of a changed setting is damaged", "Set the value by hand, then remove the file."
+            if isinstance(error, OSError):
+                what, remedy = "the record of a changed setting cannot be read", "Try again: strakes knobs restore"
             errors.append(BadInputError(what, where=str(path), why=str(error), remedy=remedy))
     return found, errors
 
@@ -145,11 +147,9 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _read(path: Path) -> dict[str, object]:
-    try:
-        with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
-            return _parsed(file)
-    except FileNotFoundError:
-        return {}
+    with suppress(FileNotFoundError), os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
+        return _parsed(file)
+    return {}
 
 
 def _parsed(file: BinaryIO) -> dict[str, object]:

@@ -27,7 +27,7 @@ from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import MountTargets, RunCommand, Undo
 from strakes.control.fault import Ask, PowerOff
-from strakes.targets.command import Completed
+from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.mountinfo import Mount
 
 AGREED = "--yes-this-interrupts-service"
@@ -116,6 +116,9 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
     lacking.touch()
     tried = strakes("failover", "undo")
     assert tried.returncode == 0 and not journal.read_all(default_root())[0], tried.stdout
+    ended(journal.announce(default_root(), "pulled the plug", RunCommand(("rm", str(lacking)))))
+    assert f"forgotten. To undo it by hand, run: rm {lacking}\n" in strakes("failover", "undo", "--forget").stdout
+    assert lacking.exists() and not journal.read_all(default_root())[0]
 
 
 def test_a_drill_whose_guard_cannot_be_started_leaves_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,6 +386,9 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
     with pytest.raises(MeasurementError, match=f"was replaced .* undo the fault by hand, then remove {paths[1]}"):
         journal.put_right(paths[1])
     assert paths[1].exists() and not (tmp_path / "by-planted").exists()
+    monkeypatch.setattr("strakes.control.drill_undo.COMMAND_S", 0.1)
+    with pytest.raises(CommandTimeout, match="; where: sleep 9;"):
+        journal.put_right(journal.announce(tmp_path, "pulled the plug", RunCommand(("sleep", "9"))))
 
 
 @pytest.mark.parametrize("there", [True, False])

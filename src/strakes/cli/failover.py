@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Moments = Annotated[bool, option("Print every event with its time.", default=False)]
 
-
 # Maximum number of files of a drill. 671,000 lines with their checksums have 64 MiB, the limit of a command's output.
 _MOST_FILES = 500_000
 
@@ -160,17 +159,18 @@ def drill_command(
     return 1 if outcome.lost or outcome.lacking else 0
 
 
-@command.command("undo")
-def undo_command() -> int:
+@command.part("undo")
+def undo_command(*, forget: bool = option("Leave the faults as they are, and forget them.", default=False)) -> int:
     """Undo the faults of drills that were killed.
 
-    Every strakes command does this when it starts. strakes failover undo also retries attempts that failed. Exits with
-    status 1 if a fault could not be undone, if its drill is still running, or if a record is damaged.
+    Every strakes command does this when it starts. Exits with status 1 if a fault could not be undone, if its drill is
+    still running, or if a record is damaged.
     """
     failed, damaged = False, list[StrakesError]()
-    for pending, done, error in try_all(default_root(), damaged.append):
-        failed = failed or bool(error)
-        say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
+    for pending, done, error in try_all(default_root(), damaged.append, needed=not forget):
+        failed |= bool(error)
+        outcome = f"forgotten. To undo it by hand, {pending.undo.text}" if forget and done else done or error
+        say(f"{pending.fault} (by {pending.owner}): {outcome or 'undone meanwhile'}")
     return 1 if say_errors(damaged) or failed else 0
 
 

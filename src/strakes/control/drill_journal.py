@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from strakes.base.processes import lock_file, process_start, trusted_words
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
-from strakes.runs.store_files import replace_text, store_error, store_errors
+from strakes.runs.store_files import replace_text, store_errors
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 
 _NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
@@ -63,29 +64,25 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
 
 def set_begun(path: Path, descriptor: int, *, begun: bool) -> None:
     """Record on disk whether a fault has begun. Raises StrakesError."""
-    try:
-        with closing(_reopened(path, descriptor)) as file:
-            size = len(os.pread(file, _MOST_BYTES, 0).removesuffix(_NOT_BEGUN))
-            os.ftruncate(file, size + os.pwrite(file, b"" if begun else _NOT_BEGUN, size))
-            os.fsync(file)
-    except OSError as error:
-        raise store_error(error, path) from error
+    with store_errors(path), closing(_reopened(path, descriptor)) as file:
+        size = len(os.pread(file, _MOST_BYTES, 0).removesuffix(_NOT_BEGUN))
+        os.ftruncate(file, size + os.pwrite(file, b"" if begun else _NOT_BEGUN, size))
+        os.fsync(file)
 
 
-def put_right(path: Path) -> str:
-    """Undo one fault. Return how, or "" if another process has already undone it. Raises StrakesError."""
+def put_right(path: Path, *, needed: bool = True) -> str:
+    """Undo one fault, or forget it if that is not ``needed``. Return and raise as :func:`put_right_open`."""
     try:
-        file = open_own(path, _WHAT, _REMEDY)
+        with store_errors(path, FileNotFoundError):
+            file = open_own(path, _WHAT, _REMEDY)
     except FileNotFoundError:
         return ""
-    except OSError as error:
-        raise store_error(error, path) from error
     with file, closing(_copy_of_guard(path.name)) as copy:
         if copy >= 0:
             lock_file(copy, path, COMMAND_S)
             if os.fstat(copy).st_size == 0:
                 return ""
-        return put_right_open(path, file.fileno(), copy, there=False, is_caused=False)
+        return put_right_open(path, file.fileno(), copy, there=False, is_caused=False, needed=needed)
 
 
 def _copy_of_guard(name: str) -> int:
@@ -108,12 +105,12 @@ def put_right_open(
     is_caused: bool = True,
     needed: bool = True,
 ) -> str:
-    """Undo the fault recorded in an open file, even if the file was moved or removed.
+    """Undo the fault recorded in an open file, even if the file was moved or removed. Return how. Raises StrakesError.
 
-    Returns and raises the same as :func:`put_right`. An empty file means that the fault is already undone.
-    ``there``: whether the current directory is the drill's directory. ``journal``: descriptor of the other copy. One is
-    in the store, and one in the memory of the guard, which is needed if the drill stops the servers of the store.
-    ``is_caused``: whether the commands that cause the fault have ended for certain. ``needed``: whether to undo it.
+    Returns "" if the file is empty: another process has already undone the fault. ``there``: whether the current
+    directory is the drill's. ``journal``: descriptor of the other copy. One is in the store, and one in the memory of
+    the guard, which is needed if the drill stops the servers of the store. ``is_caused``: whether the commands that
+    cause the fault have ended for certain. ``needed``: whether to undo it.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
@@ -200,7 +197,11 @@ def _undo_elsewhere(pending: Pending) -> str:
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             others = (word for name in os.environ if name.startswith(_CLUSTER_VARIABLES) for word in ("-u", name))
             same = ("env", *others, *pending.environment)
-            return run_unmarked(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *same, *argv), timeout_s)
+            try:
+                return run_unmarked(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *same, *argv), timeout_s)
+            except StrakesError as error:
+                error.where = shlex.join(argv)
+                raise
 
         try:
             return pending.undo.do(ask)
@@ -225,24 +226,24 @@ def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]
     faults, errors = list[Pending](), list[StrakesError]()
     for path in sorted((root / "drills").glob("[!.]*.json")):
         try:
-            with open_own(path, _WHAT, _REMEDY) as file:
+            with store_errors(path, FileNotFoundError), open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)
             if content:
                 faults.append(_pending(path, content))
         except FileNotFoundError:
             continue
-        except (OSError, StrakesError) as error:
-            errors.append(store_error(error, path) if isinstance(error, OSError) else error)
+        except StrakesError as error:
+            errors.append(error)
     return tuple(faults), tuple(errors)
 
 
 def try_all(
-    root: Path, complain: Callable[[StrakesError], object], *, known_dead: bool = False
+    root: Path, complain: Callable[[StrakesError], object], *, known_dead: bool = False, needed: bool = True
 ) -> Iterator[tuple[Pending, str, str]]:
-    """Undo the faults of drills that have ended, newest first. Yield each with how it was undone, or with an error.
+    """Undo (``needed``) or forget the faults of ended drills, newest first. Yield each with how, or with an error.
 
-    ``known_dead``: skip drills that run or belong to another host or container, which are errors by default.
-    ``complain``: called with an error for each file that is damaged or belongs to another user.
+    ``known_dead``: skip drills that run or belong to another host or container, which are errors by default. Calls
+    ``complain`` with an error for each file that is damaged or belongs to another user.
     """
     faults, errors = read_all(root)
     for error in errors:
@@ -251,9 +252,9 @@ def try_all(
         life = pending.owner.life()
         if life == "dead":
             try:
-                yield pending, put_right(pending.path), ""
+                yield pending, put_right(pending.path, needed=needed), ""
             except StrakesError as error:
-                yield pending, "", str(error)
+                yield pending, "", f"{error}; to forget it: strakes failover undo --forget"
         elif life == "alive" and not known_dead:
             both = f"continue the drill (kill -CONT {pending.owner.pid}) or end it (kill -KILL {pending.owner.pid})"
             yield pending, "", f"this drill is still running; to undo the fault, {both}"

@@ -95,7 +95,7 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     assert cut_off.value.__notes__[0].startswith("settings are still changed: option may be fast (before: default)")
     assert [one.outcome for one in restore(root, ask=world.ask)] == ["unchanged"]
     # The tool that restores the value would take it for an option, or cannot get it at all.
-    for value in ("--out-file=/etc/passwd", "1\n2", "x" * 201):
+    for value in ("--out-file=/etc/passwd", "1\n2", "x" * 201, "9" * 39):
         world.write("option", value)
         with pytest.raises(MeasurementError, match="is not understood"):
             change.set_values(world.target(), {"option": "fast"}, store=root)
@@ -229,6 +229,11 @@ def test_a_change_of_a_killed_command_is_undone_also_if_the_server_makes_it_late
     assert "option may be fast" in getattr(raised.value, "__notes__", [""])[0]
     world.write("option", "fast")
     assert [one.outcome for one in restore(root, ask=world.ask)] == ["restored"] and world.values["option"] is None
+    target.run = lambda argv, _=0.0: Completed(tuple(argv), 0, "", "") if "set" in argv else world.ask(argv)
+    for now in ("fast", None):  # The command has ended well, but the server makes the change later.
+        change.set_values(target, {"option": "fast"}, store=root)
+        world.write("option", now)
+        assert [one.outcome for one in restore(root, ask=world.ask)] == ["restored"] and world.values["option"] is None
 
 
 def test_a_damaged_journal_is_named_and_the_others_are_restored(world: World, root: Path) -> None:

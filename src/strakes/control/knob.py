@@ -100,7 +100,7 @@ class Knob:
         if self.kind in ("choice", "text"):
             valid = _WORD.fullmatch(text) is not None and (not self.choices or canonical in self.choices)
         else:
-            number = _number(canonical)
+            number = as_number(canonical)
             least, most = (-inf if self.least is None else self.least), (inf if self.most is None else self.most)
             whole = number is not None and (self.kind == "number" or number == int(number))
             valid = number is not None and whole and least <= number <= most
@@ -119,7 +119,7 @@ class Knob:
                 return str(parse_bytes(text))
             except BadInputError:
                 return text
-        number = _number(text) if self.kind in ("integer", "number", "bytes") else None
+        number = as_number(text) if self.kind in ("integer", "number", "bytes") else None
         if number is None:
             return text
         return str(int(number)) if number == int(number) else repr(number)
@@ -138,10 +138,10 @@ class Knob:
         return format_bytes(number) if self.kind == "bytes" else f"{number:.15g}"
 
 
-def _number(text: str) -> float | None:
+def as_number(text: str) -> float | None:
     """Return a text as a number, or None if it is not a number.
 
-    >>> _number("-5"), _number("1_0"), _number("\uff11")
+    >>> as_number("-5"), as_number("1_0"), as_number("\uff11")
     (-5, None, None)
     """
     if not text.isascii() or "_" in text:  # Reject what int() also accepts: 1_0, and digits of other scripts.

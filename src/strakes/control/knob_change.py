@@ -228,9 +228,7 @@ def _record(place: KnobPlace, before: str | None, wanted: str | None, journal: K
 
 def in_force(target: Target, knob: Knob, ask: Runner | None = None) -> Mapping[str, str]:
     """Return daemon -> value in use, or {} if the daemons do not report their values."""
-    if not knob.in_force:
-        return {}
     with suppress(StrakesError):
-        done = (ask or target.run)(Bindings(target).words(knob, knob.in_force))
-        return values_in_force(done.stdout, knob.name) if done.status == 0 else {}
+        if knob.in_force and (done := (ask or target.run)(Bindings(target).words(knob, knob.in_force))).status == 0:
+            return values_in_force(done.stdout, knob.name)
     return {}

@@ -153,8 +153,7 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def _parsed(file: BinaryIO) -> dict[str, object]:
-    try:
-        record = parse_json(file.read(_MOST_BYTES))
-    except ValueError:
-        record = None
-    return record if isinstance(record, dict) else {"store": "?"}
+    with suppress(ValueError):
+        if isinstance(record := parse_json(file.read(_MOST_BYTES)), dict):
+            return record
+    return {"store": "?"}

@@ -261,14 +261,12 @@ class KnobJournal:
 
     def _refuse_conflict(self, place: KnobPlace) -> None:
         states, errors = open_journals(self.root, without=self.path)
-        for error in errors:
-            if isinstance(error, DamagedJournalError):
-                raise error
+        for error in (each for each in errors if isinstance(each, DamagedJournalError)):
+            raise error
         for state in states:
             # A setting changed by ``strakes knobs set`` may be changed again, unless a process is restoring it.
-            if state.held and not is_locked(state.path):
-                continue
-            if any(entry.place.key == place.key for entry in state.open_entries):
+            is_free = state.held and not is_locked(state.path)
+            if not is_free and any(entry.place.key == place.key for entry in state.open_entries):
                 alive = state.life() == "alive"
                 what = f"{place.knob} is already changed by another strakes process"
                 why = f"{state.owner}: {' '.join(state.command)}"

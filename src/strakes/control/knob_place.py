@@ -22,9 +22,10 @@ from strakes.targets.lustre_tool import read_params, set_param
 
 # Id of the cluster that a runner reaches by a command.
 _clusters: dict[tuple[Runner, tuple[str, ...]], str] = {}
-# A value that strakes can put back: one line of the size of those that it sets. Commands mistake "-x" for an option.
-_VALUE = re.compile(r"(?!-(?![\d.]+$))[^\x00-\x1f\x7f]{0,200}")
+# A value that strakes can put back: one line of the size of those that it sets, no option ("-x"), no cut number.
+_VALUE = re.compile(r"(?!-(?![\d.]+$))(?!.{0,200}(?:\d{39}|0[xX][0-9a-fA-F]{32}))[^\x00-\x1f\x7f]{0,200}")
 _ID = re.compile(r"[\w-]{1,64}")
+_TIMED_OUT = re.compile("ETIMEDOUT|timed out", re.IGNORECASE)  # The servers may still do what the command asked for.
 _OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
 
 
@@ -45,6 +46,8 @@ def plain(text: str, pattern: str = "") -> str:
 def _of_ceph(text: str, section: str, option: str) -> str | None:
     rows, wanted = from_json(text, "ceph config dump"), (section, option, "")
     with understood("ceph config dump", text):
+        if not isinstance(rows, list):
+            raise TypeError("it is not a list")
         values = [row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == wanted]
         return from_record(str, values[0]) if values else None
 
@@ -156,8 +159,11 @@ class KnobPlace:
         if self.answer == "ceph config dump":
             return _of_ceph(done.stdout, *self.unset_words[-2:])
         if self.answer == "gluster volume info":
-            options = gluster(done.argv[3:]).read(done).iter("option")
-            return {each.findtext("name"): each.findtext("value") for each in options}.get(self.unset_words[-1])
+            volume = gluster(done.argv[3:]).read(done).find(".//volume")
+            if volume is None or self.cluster not in ("", volume.findtext("id")):
+                raise not_understood("gluster volume info", done.stdout, f"it is not of the volume {self.cluster}")
+            values = {option.findtext("name"): option.findtext("value") for option in volume.iter("option")}
+            return values.get(self.unset_words[-1])
         return plain(done.stdout, self.field)
 
     def write(self, value: str | None, run: Runner) -> None:
@@ -190,9 +196,9 @@ class KnobPlace:
             why = f"the id of the cluster or volume should be {self.cluster}, but is {reached}"
             remedy = "Run strakes where the command reaches the right one. For Ceph, set CEPH_CONF and CEPH_ARGS."
             raise EnvironmentLacksError(what, where=shlex.join(words), why=why, remedy=remedy)
-        if (done := run(words)).status < 0:
-            what = f"a command for {self.knob} failed"
-            raise CommandCutOffError(what, where=shlex.join(words), why=ending(done.status))
+        if (done := run(words)).status < 0 or (done.status and _TIMED_OUT.search(done.last_line)):
+            what, why = f"a command for {self.knob} failed", ending(done.status) if done.status < 0 else done.last_line
+            raise CommandCutOffError(what, where=shlex.join(words), why=why)
         return done
 
     def cluster_reached(self, run: Runner) -> str:

@@ -54,6 +54,7 @@ class Restored:
             "restored": f"put back to {shown(self.before)}",
             "unchanged": f"has its old value {shown(self.before)}",
             "changed by others": f"left at {shown(self.value)}, not put back to {shown(self.before)}",
+            "not put back": f"not put back to {shown(self.before)}",
             "kept": f"stays at {shown(self.value)} (before: {shown(self.before)})",
         }.get(self.outcome, self.outcome)
         where = f" ({self.place})" if self.place != self.knob else ""
@@ -61,10 +62,9 @@ class Restored:
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
-    """Undo the changes made by ``strakes knobs set`` or by processes that have ended, newest first.
+    """Undo the changes of ``strakes knobs set`` and of ended processes: newest first, those of lost journals last.
 
-    Settings whose journal is lost come last. ``target``: restore only changes for this directory. ``keep``: close the
-    journals without restoring values.
+    ``target``: restore only changes for this directory. ``keep``: close the journals without restoring values.
     """
     sweep(root)
     done: list[Restored] = []
@@ -82,9 +82,8 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
 
 
 def lost(root: Path) -> list[KnobRecord]:
-    """Return the records of changed settings whose journal is lost."""
-    # The journal of a record is lost if no journal contains the change. A change may begin or end during the search, so
-    # count only records that exist before and after the search.
+    """Return the records of changed settings whose journal is lost: no journal contains the change."""
+    # A change may begin or end during the search, so count only records that exist before and after the search.
     found, _ = records(root)
     known = {entry.place.key for state in open_journals(root)[0] for entry in state.open_entries}
     return [record for record in records(root)[0] if record in found and record.place.key not in known]
@@ -226,15 +225,16 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
         value = place.read(ask)
     except PlaceGoneError as error:
         return _settle(journal, entry, "gone", None, error.why)
-    ours = entry.effective if entry.known else entry.wanted
-    if not (entry.known or state.tried_unix_s) and (place.host or place.cluster) and value == entry.before != ours:
-        why = f"the command that sets it to {shown(ours)} was cut off, and may still do so on a server"
+    on_server, ours = place.host or place.cluster, (entry.wanted, entry.effective if entry.known else entry.wanted)
+    if not (entry.known or state.tried_unix_s) and on_server and value == entry.before not in ours:
+        why = f"the command that sets it to {shown(entry.wanted)} was cut off, and may still do so on a server"
         return _outcome(state.id, entry, "not put back", value, why)
-    if value == entry.before or (value == own != ours):
+    may_come_later = on_server and entry.known and value == entry.before == entry.effective != entry.wanted
+    if (value == entry.before and not may_come_later) or (value == own not in ours):
         return _settle(journal, replace(entry, before=value), "unchanged", value)
     # The process that made the change also undoes an adjusted value that it could not record.
-    if value != ours and (entry.known or not (place.moved or state.owner == Owner.this_process())):
-        why = f"strakes set {shown(ours)}, but somebody else has changed it since"
+    if value not in ours and (entry.known or not (place.moved or state.owner == Owner.this_process())):
+        why = f"strakes set {shown(ours[-1])}, but somebody else has changed it since"
         if not entry.known:
             why += ", or the system adjusted it when strakes was killed"
         elif not state.owner.this_boot:
@@ -280,8 +280,7 @@ def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: 
 def close_change(journal: KnobJournal, number: int, place: KnobPlace, outcome: Outcome, before: str | None) -> None:
     """Note in the journal that a change is undone. ``before``: the value before the change.
 
-    First remove the record of the setting: a record whose change is in no journal would mean a lost journal. Keep
-    the record if another journal of this store, or a lost journal, has also changed the setting.
+    First remove the record, unless another journal of this store, or a lost journal, has also changed the setting.
     """
     states, _ = open_journals(journal.root)
     others = [(state, each) for state in states for each in state.open_entries if each.place.key == place.key]

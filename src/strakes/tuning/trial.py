@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import cast
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.control.knob import Knob
+from strakes.control.knob import Knob, as_number
 from strakes.control.knob_change import changed, read
 from strakes.model.record import from_record
 from strakes.runs.records import ConfirmationBegun, SpaceSearched, Visit
@@ -51,7 +51,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
             elif canonical not in values:
                 values.append(canonical)
         if len(values) > 1:
-            ordered = now is not None and knob.kind in ("integer", "number", "bytes")
+            ordered = knob.kind in ("integer", "number", "bytes") and None not in map(as_number, values)
             levels = tuple(sorted(values, key=float) if ordered else values)
             factors.append(Factor(f"{KNOB}{knob.name}", levels, present, ordered=ordered))
     return factors, refused

@@ -125,6 +125,9 @@ def test_a_gluster_volume_of_the_same_name_in_another_cluster_is_not_changed() -
     with pytest.raises(EnvironmentLacksError, match="should be mounted, but is other"):
         place.write("33", ask)
     assert not any("set" in argv for argv in asked)
+    texts = iter(("<a><volume><id>mounted</id></volume></a>", "<a/>"))
+    with pytest.raises(MeasurementError, match="not of the volume mounted"):
+        place.read(lambda argv, _=0.0: Completed(tuple(argv), 0, next(texts), ""))
 
 
 def test_ceph_settings_keep_their_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirect
 from strakes.cli.say import print_table, say, say_errors
 from strakes.control.knob import Knob, catalogue
 from strakes.control.knob_bindings import remembering
-from strakes.control.knob_change import Reading, in_force, read, set_values
+from strakes.control.knob_change import Change, Reading, in_force, read, set_values
 from strakes.control.knob_hold import records
 from strakes.control.knob_journal import open_journals
 from strakes.control.knob_restore import lost, restore, shown
@@ -95,16 +95,16 @@ def set_command(
     """
     from strakes.targets.registry import detect
 
-    change = set_values(detect(directory, servers), options.assignments(values, "osc.max_rpcs_in_flight=16"))
-    for name, setting in change.items():
-        now = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
-        say(f"{name}: {', '.join(now)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
-    for remark in change.remarks:
-        say(f"  but {remark}")
-    for text in change.moved:
-        say(text)
-    say("Put back with: strakes knobs restore")
-    return 1 if change.remarks else 0
+    def show(change: Change) -> None:
+        for name, setting in change.items():
+            now = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
+            say(f"{name}: {', '.join(now)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
+        for text in (*(f"  but {remark}" for remark in change.remarks), *change.moved):
+            say(text)
+        say("Put back with: strakes knobs restore")
+
+    wanted = options.assignments(values, "osc.max_rpcs_in_flight=16")
+    return 1 if set_values(detect(directory, servers), wanted, show).remarks else 0
 
 
 @command.part("restore")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from strakes.targets.command import CommandCutOffError, Runner
 from strakes.targets.target import Target
 
 _restoring = threading.Lock()  # Keeps the main thread and the watchdog from restoring settings at the same time.
+Values = Mapping[str, str | float]
 Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
 
 
@@ -117,12 +118,10 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
         raise MeasurementError(what, where=where, why=left[0].why, remedy=remedy)
 
 
-def set_values(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Change:
-    """Change knobs until ``strakes knobs restore`` is called.
-
-    If one change fails, the earlier changes are undone and the error is raised.
-    """
+def set_values(target: Target, values: Values, show: Callable[..., object] = bool, store: Path | None = None) -> Change:
+    """Change knobs until ``strakes knobs restore`` is called. If a change or ``show`` fails, all changes are undone."""
     with _journaled(target, store or default_root(), _plan(target, values)) as (journal, change):
+        show(change)
         journal.note("held")
     return change
 

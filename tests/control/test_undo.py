@@ -117,7 +117,7 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(
     tried = strakes("failover", "undo")
     assert tried.returncode == 0 and not journal.read_all(default_root())[0], tried.stdout
     ended(journal.announce(default_root(), "pulled the plug", RunCommand(("rm", str(lacking)))))
-    assert f"forgotten. To undo it by hand, run: rm {lacking}\n" in strakes("failover", "undo", "--forget").stdout
+    assert f"to undo it by hand, run: rm {lacking}\n" in strakes("failover", "undo", "--forget").stdout
     assert lacking.exists() and not journal.read_all(default_root())[0]
 
 

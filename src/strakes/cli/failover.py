@@ -17,7 +17,7 @@ from strakes.cli.fault_options import FaultOptions, has_sessions
 from strakes.cli.options import DIRECTORY, PATH, SECONDS, AtServers, Group, Json, argument, option, write_document
 from strakes.cli.say import remark, say, say_errors, say_text
 from strakes.control import drill_pair
-from strakes.control.drill_journal import try_all
+from strakes.control.drill_journal import read_all, try_all
 from strakes.failover import check, rehearse
 from strakes.failover.plan import write_plan
 from strakes.failover.setup import read_live, read_plan
@@ -167,9 +167,11 @@ def undo_command(*, forget: bool = option("Leave the faults as they are, and for
     still running, or if a record is damaged.
     """
     failed, damaged = False, list[StrakesError]()
+    for pending in read_all(default_root())[0] if forget else ():  # A fault stays on record if this cannot be printed.
+        say(f"{pending.fault}: {f'to undo it by hand, {pending.undo.text}' if pending.begun else 'it did not begin'}")
     for pending, done, error in try_all(default_root(), damaged.append, needed=not forget):
         failed |= bool(error)
-        outcome = f"forgotten. To undo it by hand, {pending.undo.text}" if forget and done else done or error
+        outcome = "forgotten" if forget and done else done or error
         say(f"{pending.fault} (by {pending.owner}): {outcome or 'undone meanwhile'}")
     return 1 if say_errors(damaged) or failed else 0
 

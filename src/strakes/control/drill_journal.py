@@ -39,7 +39,10 @@ _WHAT, _REMEDY = "a drill's journal", "Ask that user to run strakes failover und
 
 @dataclass(frozen=True)
 class Pending(Record):
-    """Fault to undo, recorded in the file ``path``. ``directory``: path and inode number of the working directory."""
+    """Fault to undo, recorded in the file ``path``. ``directory``: path and inode number of the working directory.
+
+    ``begun``: whether the fault may have begun.
+    """
 
     fault: str
     owner: Owner
@@ -47,6 +50,7 @@ class Pending(Record):
     directory: tuple[str, str]
     environment: tuple[str, ...] = ()
     path: Path = Path()
+    begun: bool = True
 
 
 def announce(root: Path, fault: str, undo: Undo) -> Path:
@@ -122,11 +126,11 @@ def put_right_open(
             pending = _pending(path, content)
             left = [] if is_caused else _end_command(path.name)
             done = "nothing, because the fault did not begin"
-            if needed and not content.endswith(_NOT_BEGUN):
+            if needed and pending.begun:
                 done = (pending.undo.do() if there else _undo_elsewhere(pending)) or pending.undo.text
             if left:
                 what, where = "the command that causes the fault still runs", f"processes {', '.join(map(str, left))}"
-                why = f"SIGKILL does not end it. The fault was undone ({done}), but may come again"
+                why = f"SIGKILL does not end it. The fault may come (again). Done so far: {done if needed else 'nothing'}"
                 raise MeasurementError(what, where=where, why=why, remedy="When it ends, run: strakes failover undo")
             os.ftruncate(own, 0)
             with suppress(OSError):
@@ -272,7 +276,8 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 def _pending(path: Path, content: bytes) -> Pending:
     try:
-        return replace(from_record(Pending, parse_json(content.removesuffix(_NOT_BEGUN))), path=path)
+        begun, record = not content.endswith(_NOT_BEGUN), parse_json(content.removesuffix(_NOT_BEGUN))
+        return replace(from_record(Pending, record), path=path, begun=begun)
     except ValueError as error:
         remedy = "Carry out the undo entries of this file by hand, then remove the file."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

@@ -121,7 +121,11 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
 def set_values(target: Target, values: Values, show: Callable[..., object] = bool, store: Path | None = None) -> Change:
     """Change knobs until ``strakes knobs restore`` is called. If a change or ``show`` fails, all changes are undone."""
     with _journaled(target, store or default_root(), _plan(target, values)) as (journal, change):
-        show(change)
+        try:
+            show(change)
+        except BaseException:
+            write_error(("strakes: the settings are put back, because their new values could not be printed",))
+            raise
         journal.note("held")
     return change
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -85,7 +86,7 @@ class DisconnectPeer(OneCommand):
         return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
 
     def _look(self) -> _Copies:
-        text = self._states.read_text() if self._states.exists() else ""
+        text = self._states.read_text() if os.access(self._states, os.R_OK) else ""
         found = re.search(rf"^ *{self._minor}: cs:(\S+) ro:(\S+) ds:(\S+) .*\n.*\boos:(\d+)", text, re.MULTILINE)
         if found is None:
             what, where = "the state of the DRBD device cannot be read", f"/proc/drbd, {self._device}"

@@ -32,8 +32,7 @@ def test_the_table_of_cells_has_a_row_per_cell_and_a_column_per_setting(run: Ope
 def test_a_table_can_be_indexed_and_counted(run: OpenedRun) -> None:
     assert run.cells[0] == run.portrait.cells[0]
     assert len(run.findings) == len(run.portrait.findings) == len(run.findings.to_dicts())
-    assert run.id in repr(run)
-    assert "rows" in repr(run.cells)
+    assert run.id in repr(run) and "rows" in repr(run.cells)
 
 
 def test_findings_carry_their_interval_as_columns(run: OpenedRun) -> None:

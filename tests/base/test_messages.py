@@ -40,11 +40,9 @@ def test_every_output_looks_its_texts_up() -> None:
     assert '<html lang="en">' in render_html(portrait)
     choose("zh")
     page = render_html(portrait)
-    assert '<html lang="zh-CN">' in page
-    assert '<h2 id="glance">THE ANSWER</h2>' in page
+    assert '<html lang="zh-CN">' in page and '<h2 id="glance">THE ANSWER</h2>' in page
     assert "MEDIAN" in page and "TRANSFER" in page
-    assert "HOW TO USE IT" in render_summary(portrait)
-    assert "WHAT TO EXPECT" in render_guide(portrait)
+    assert "HOW TO USE IT" in render_summary(portrait) and "WHAT TO EXPECT" in render_guide(portrait)
 
 
 @pytest.mark.usefixtures("_capitals")
@@ -55,8 +53,7 @@ def test_documents_for_programs_and_stored_ones_are_english(tmp_path: Path, caps
         assert strakes([*arguments, "--json", str(tmp_path / "findings.json")]) == 0
         assert "REPORT" in capsys.readouterr().out
         documents.append(json.loads((tmp_path / "findings.json").read_text()))
-    assert current() == "zh"
-    assert strakes(["export", "latest"]) == 0
+    assert current() == "zh" and strakes(["export", "latest"]) == 0
     documents.append(json.loads(capsys.readouterr().out)["findings"])
     with english():
         assert strakes(["export", "latest"]) == 0

@@ -86,13 +86,11 @@ def test_one_processor_is_used_by_the_process_and_the_kernel_and_both_masks_are_
     mask.write_text("3\n")
     allowed = os.sched_getaffinity(0)
     with together(mask) as processor:
-        assert os.sched_getaffinity(0) == {processor}
-        assert int(mask.read_text(), 16) == 1 << processor
+        assert os.sched_getaffinity(0) == {processor} and int(mask.read_text(), 16) == 1 << processor
     assert mask.read_text() == "3\n" and os.sched_getaffinity(0) == allowed
 
 
 def test_every_workload_has_a_reason_and_only_a_device_gets_direct_transfers() -> None:
     works = works_of(MEMORY, DEVICE, QUICK)
-    assert all(works.values())
-    assert {work.place for work in works if work.direct} == {"XFS"}
+    assert all(works.values()) and {work.place for work in works if work.direct} == {"XFS"}
     assert not any(work.direct for work in works_of(MEMORY, None, QUICK))

@@ -25,8 +25,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 def test_a_bare_machine_gets_the_exact_commands_for_three_distributions(checkout: Checkout, tmp_path: Path) -> None:
     called = checkout.strakes("survey", "/tmp", environment={**NO_INSTALL, "PATH": bare_path(tmp_path / "bin")})
-    assert called.returncode == 3
-    assert called.stdout == ""
+    assert called.returncode == 3 and called.stdout == ""
     assert "this machine lacks Python 3.11 or newer with venv, a C++20 compiler" in called.stderr
     assert "apt-get update && apt-get install -y python3 python3-venv g++" in called.stderr
     assert "dnf install -y python3.12 gcc-c++" in called.stderr
@@ -116,8 +115,7 @@ def test_without_root_the_user_is_referred_to_the_administrator(checkout: Checko
     shutil.chown(checkout.path, user="nobody")
     nobody = [str(shutil.which("setpriv")), "--reuid=65534", "--regid=65534", "--clear-groups"]
     called = checkout.strakes("doctor", environment={"PATH": bare_path(tmp_path / "bin")}, become=nobody)
-    assert called.returncode == 3
-    assert "ask the administrator for" in called.stderr
+    assert called.returncode == 3 and "ask the administrator for" in called.stderr
 
 
 def test_a_failing_step_names_its_log_and_shows_its_end(checkout: Checkout, tmp_path: Path) -> None:
@@ -126,8 +124,7 @@ def test_a_failing_step_names_its_log_and_shows_its_end(checkout: Checkout, tmp_
     called = checkout.strakes(environment={**NO_INSTALL, "PATH": path})
     if "nlohmann" in called.stderr:
         pytest.skip("nlohmann/json.hpp is not installed")
-    assert called.returncode == 3
-    assert "virtual environment (Python 3." in called.stderr
+    assert called.returncode == 3 and "virtual environment (Python 3." in called.stderr
     assert "  | the disk is on fire" in called.stderr
     assert str(checkout.path / ".venv" / "bootstrap.log") in called.stderr
 

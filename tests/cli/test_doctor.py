@@ -10,8 +10,7 @@ from strakes.cli.main import run
 
 
 def test_this_machine_can_run_strakes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor"]) == 0
-    assert "strakes can work here." in capsys.readouterr().out
+    assert run(["doctor"]) == 0 and "strakes can work here." in capsys.readouterr().out
 
 
 def test_the_json_output_has_a_remedy_for_every_check_that_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:

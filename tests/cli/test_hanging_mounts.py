@@ -95,8 +95,7 @@ def test_a_watch_names_the_hanging_mount_and_continues_when_it_answers(
         lines = _lines(process)
         try:
             assert "does not answer" in lines.get(timeout=WITHIN_S)
-            assert str(mount.place) in lines.get(timeout=WITHIN_S)
-            assert _until(lines, "watching ")
+            assert str(mount.place) in lines.get(timeout=WITHIN_S) and _until(lines, "watching ")
             assert "does not answer" in _until(lines, "cannot be read" if options else "cannot work")
             mount.mend()
             assert _until(lines, "can be read again" if options else "works again")
@@ -118,8 +117,7 @@ def test_a_watch_can_be_ended_while_the_mount_hangs(mount: FaultyMount, tmp_path
             time.sleep(2)
             process.send_signal(signal.SIGTERM)
             # The exit status is not 0, because the files of the watch's probe cannot be removed.
-            assert process.wait(WITHIN_S) in (1, 130)
-            assert _until(lines, "left behind")
+            assert process.wait(WITHIN_S) in (1, 130) and _until(lines, "left behind")
         finally:
             process.kill()
 

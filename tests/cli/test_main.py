@@ -51,8 +51,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_loaded_by("--help")
     ours = {name.removeprefix("strakes.") for name in loaded if name.startswith("strakes.")}
     base = {f"base.{name}" for name in ("errors", "foreign_text", "interrupts", "language", "units", "version")}
-    assert ours == {"base", "cli", "cli.main", "cli.say", "cli.signals"} | base
-    assert not loaded & HEAVY
+    assert ours == {"base", "cli", "cli.main", "cli.say", "cli.signals"} | base and not loaded & HEAVY
 
 
 def test_the_help_of_no_command_imports_anything_heavy() -> None:
@@ -65,8 +64,7 @@ def test_a_run_of_a_command_line_imports_one_study_and_nothing_heavy(tmp_path: P
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "strakes report 2" in done.stdout, done.stderr
     status, *loaded = done.stdout.splitlines()[-1].split()
-    assert status == "0"
-    assert not HEAVY & set(loaded)
+    assert status == "0" and not HEAVY & set(loaded)
     assert not {"strakes.report.html", "strakes.studies.overview", "strakes.targets.lustre_target"} & set(loaded)
     assert not list(Path(os.environ["STRAKES_STORE"]).glob("runs/*/report.html"))
 
@@ -84,8 +82,7 @@ def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str])
 def test_an_unknown_command_gets_the_nearest_one_suggested(
     typed: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([typed]) == 2
-    assert f"no such command: {typed}{meant}" in capsys.readouterr().err
+    assert run([typed]) == 2 and f"no such command: {typed}{meant}" in capsys.readouterr().err
 
 
 def test_a_language_given_after_the_command_is_refused_with_its_right_place(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,8 +96,7 @@ def test_a_language_given_after_the_command_is_refused_with_its_right_place(caps
 def test_wrong_usage_gives_status_2_and_refers_to_the_help(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words.split()) == 2
     output = capsys.readouterr()
-    assert output.err.startswith("strakes: error: ")
-    assert "  next: See: strakes" in output.err
+    assert output.err.startswith("strakes: error: ") and "  next: See: strakes" in output.err
     assert output.out == ""
 
 
@@ -124,8 +120,7 @@ def test_an_error_prints_its_four_parts_and_gives_its_status(
     assert run(["probe"]) == status
     output = capsys.readouterr()
     said = "strakes: error: it broke\n  where: node 7\n  why: No space left on device\n  next: Make room.\n"
-    assert output.err == said
-    assert output.out == ""
+    assert output.err == said and output.out == ""
 
 
 @pytest.mark.parametrize("kind", [MeasurementError, KeyboardInterrupt, ValueError])
@@ -172,8 +167,7 @@ def test_a_bug_gives_one_message_even_if_no_log_can_be_written(
 
 def test_a_missing_package_gives_status_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("strakes.cli.main.COMMANDS", {"probe": "A probe."})
-    assert run(["probe"]) == 3
-    assert "No module named 'strakes.cli.probe'" in capsys.readouterr().err
+    assert run(["probe"]) == 3 and "No module named 'strakes.cli.probe'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["study", "list"]])

@@ -39,8 +39,7 @@ def waiting_command(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def expect(process: subprocess.Popen[str], word: str) -> None:
-    assert process.stdout is not None
-    assert process.stdout.readline() == f"{word}\n"
+    assert process.stdout is not None and process.stdout.readline() == f"{word}\n"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +67,7 @@ def test_only_ctrl_c_cuts_the_clean_up_short_as_batch_systems_repeat_signals(num
         out, err = process.communicate(timeout=20)
     assert out == "hurried\n"
     assert err.count("stopping now") == 1 and "strakes clean DIR" in err
-    assert err.endswith("strakes: error: interrupted\n")
-    assert process.returncode == 130
+    assert err.endswith("strakes: error: interrupted\n") and process.returncode == 130
 
 
 def test_a_third_signal_ends_the_command_at_once() -> None:

@@ -99,5 +99,4 @@ def test_an_example_of_a_library_is_skipped_with_a_reason_if_ranks_are_threads(
     assert run(["run", str(ROOT / "examples" / f"{name}.toml"), str(target), "--budget", "1s"]) == 3
     errors = capsys.readouterr().err
     assert f"{name}: it needs ranks that are processes" in errors and "--launcher mpi" in errors
-    assert "every cell is skipped" in errors
-    assert not any(target.iterdir())
+    assert "every cell is skipped" in errors and not any(target.iterdir())

@@ -137,8 +137,7 @@ def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts, launcher
     )
     assert [node["host"] for node in document["target"]["nodes"]["compared"]] == ["n1", "n2", "n3", "n4"]
     cells, _ = hosts.measured(document["run"]["id"])
-    assert {"nodes/1", "nodes/2", "nodes/4"} <= {cell["key"] for cell in cells}
-    assert not hosts.left()
+    assert {"nodes/1", "nodes/2", "nodes/4"} <= {cell["key"] for cell in cells} and not hosts.left()
 
 
 @pytest.mark.parametrize(
@@ -216,5 +215,4 @@ def test_a_host_that_fails_during_a_phase_is_named_and_the_run_cleans_up(
         os.kill(int((own_hosts.home / f"{victim}.pid").read_text().split()[0]), 9)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1, said
-    assert f"host {victim}" in said
-    assert not own_hosts.left()
+    assert f"host {victim}" in said and not own_hosts.left()

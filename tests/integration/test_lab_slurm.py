@@ -52,8 +52,7 @@ def test_srun_starts_the_ranks_on_the_nodes_of_the_allocation(
     )
     assert [node["host"] for node in document["target"]["nodes"]["compared"]] == ["n1", "n2", "n3", "n4"]
     _, visits = slurm.measured(document["run"]["id"])
-    assert all(visit["ended"] == "ok" for visit in visits)
-    assert not slurm.left()
+    assert all(visit["ended"] == "ok" for visit in visits) and not slurm.left()
 
 
 OPTIONS = ("--launcher", "slurm", "--launcher-options")
@@ -95,8 +94,7 @@ def test_a_cancelled_job_can_be_resumed_without_repeating_visits(slurm: Hosts) -
     wait_for(lambda: sum(visit["purpose"] == "measure" for visit in visits(slurm)) > 2, 80)
     subprocess.run(slurm.words("login", "scancel", "--batch", "--signal=TERM", number), check=True)
     job.communicate(timeout=60)
-    assert job.returncode == 130
-    assert "--resume" in (slurm.home / f"{number}.out").read_text()
+    assert job.returncode == 130 and "--resume" in (slurm.home / f"{number}.out").read_text()
     before = visits(slurm)
     spent_s = sum(visit["elapsed_s"] for visit in before)
     again = submitted(slurm, *study, f"{1.5 * spent_s + 4:.0f}s", "--resume")
@@ -131,5 +129,4 @@ def test_a_host_that_fails_during_a_phase_is_named_and_the_job_cleans_up(slurm: 
     slurm.control("power", "n4", "off")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1, said
-    assert "host n4" in said
-    assert not slurm.left()
+    assert "host n4" in said and not slurm.left()

@@ -91,8 +91,7 @@ class TestGlusterControl(ControlOnLab):
         (place / "file").write_bytes(os.urandom(MIB))
         counted = difference(before, target.observe())
         (place / "file").unlink()
-        assert len(counted) == 2
-        assert sum(one["data.write_bytes"] for one in counted.values()) == MIB
+        assert len(counted) == 2 and sum(one["data.write_bytes"] for one in counted.values()) == MIB
         assert sum(one["md.create"] for one in counted.values()) == 1
         assert not any("counters" in limit.what for limit in target.limits())
 

@@ -89,16 +89,13 @@ def test_an_interrupted_population_without_keep_names_the_option(target: Path) -
 
 
 def test_a_population_whose_files_are_gone_is_not_resumed(strakes: StrakesRunner, target: Path) -> None:
-    assert broken_off(target, 3, signal.SIGINT) == 130
-    assert strakes("clean", target).returncode == 0
+    assert broken_off(target, 3, signal.SIGINT) == 130 and strakes("clean", target).returncode == 0
     done = strakes(*population(target, "--resume"))
-    assert done.returncode == 2
-    assert "are gone" in done.stderr
+    assert done.returncode == 2 and "are gone" in done.stderr
 
 
 def test_studies_that_need_targets_are_refused_with_the_reason(strakes: StrakesRunner, target: Path) -> None:
     for name in ("target-baseline", "namespace-scaling"):
         done = strakes("study", name, target, "--budget", "2s", "--quiet")
-        assert done.returncode == 2
-        assert "visible" in done.stderr
+        assert done.returncode == 2 and "visible" in done.stderr
     assert not list(target.iterdir())

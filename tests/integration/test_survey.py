@@ -32,8 +32,7 @@ def test_a_survey_ends_with_a_summary_a_report_and_a_valid_document(
     validate(document)
     ids = {cell["id"] for cell in document["cells"]}
     assert document["answers"] and all(one["measure"] in ids for one in document["answers"])
-    assert {cell["study"] for cell in document["cells"]} == {"overview"}
-    assert "<html" in page.read_text()
+    assert {cell["study"] for cell in document["cells"]} == {"overview"} and "<html" in page.read_text()
     assert os.listdir(target) == []
 
 
@@ -50,8 +49,7 @@ def test_a_killed_survey_resumes_without_repeating_visits(strakes: StrakesRunner
     measured = [(visit.block, visit.cell, visit.purpose) for visit in after if visit.purpose != "pilot"]
     assert len(set(measured)) == len(measured)
     assert len(after) - len(measured) == sum(visit.purpose == "pilot" for visit in before)
-    assert len(after) > len(before)
-    assert len(Store().runs()) == 1
+    assert len(after) > len(before) and len(Store().runs()) == 1
     assert os.listdir(target) == []
 
 
@@ -61,8 +59,7 @@ def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "--resume" in errors
-    assert os.listdir(target) == []
+    assert "--resume" in errors and os.listdir(target) == []
     assert the_run().manifest["status"] == "interrupted"
 
 
@@ -73,8 +70,7 @@ def test_a_study_cleans_up_if_the_file_system_fills_up_during_it(target: Path) -
             fill_up(target / "neighbour")
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1, errors
-    assert "No space left on device" in errors
-    assert os.listdir(target) == ["neighbour"]
+    assert "No space left on device" in errors and os.listdir(target) == ["neighbour"]
     assert the_run().manifest["status"] == "failed"
 
 
@@ -85,5 +81,4 @@ def test_kept_files_of_a_plan_are_those_of_the_last_visit_and_clean_removes_them
     done = strakes("run", plan, target, "--budget", "3s", "--keep")
     assert "restart" in done.stdout and f"strakes clean {target}" in done.stderr
     assert [path.stat().st_size for path in target.rglob("*.data")] == [16 << 20] * 4
-    assert strakes("clean", target).returncode == 0
-    assert os.listdir(target) == []
+    assert strakes("clean", target).returncode == 0 and os.listdir(target) == []

@@ -85,8 +85,7 @@ def test_openmetrics_are_read_by_old_and_new_parsers_of_prometheus(
         }
         assert values == {"median": cell.estimate.median, "low": cell.estimate.low, "high": cell.estimate.high}
     (info,) = families["strakes_run_info"].samples
-    assert info.labels["run"] == run.id
-    assert info.labels["target"].endswith('tar"get')
+    assert info.labels["run"] == run.id and info.labels["target"].endswith('tar"get')
     assert {family.name for family in parse_prometheus(text)} == set(families)
 
 

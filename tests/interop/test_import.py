@@ -111,18 +111,15 @@ def test_secrets_of_commands_are_not_stored(words: str, tmp_path: Path, capsys: 
 def test_every_sample_becomes_a_run_reported_as_imported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["import", str(SAMPLES / name)]) == 0
     run = Store().runs()[-1]
-    assert len(Store().runs()) == len(read_file(SAMPLES / name).tests)
-    assert run.kind == "import"
-    assert run.status == "complete"
-    assert run.id in capsys.readouterr().out
+    assert len(Store().runs()) == len(read_file(SAMPLES / name).tests) and run.kind == "import"
+    assert run.status == "complete" and run.id in capsys.readouterr().out
     assert strakes(["report", run.id, "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
     validate(document)
     portrait = from_record(Portrait, document)
     assert portrait.cells
     assert all((cell.low, cell.high, cell.imported) == (None, None, True) for cell in portrait.cells)
-    assert portrait.warnings[0].code == "imported"
-    assert "imported from" in portrait.scope
+    assert portrait.warnings[0].code == "imported" and "imported from" in portrait.scope
     assert strakes(["export", run.id, "--format", "io500"]) == 2
 
 
@@ -389,8 +386,7 @@ def test_compare_shows_imported_runs_without_a_verdict(tmp_path: Path, capsys: p
     first, second = (line.split()[0] for line in capsys.readouterr().out.splitlines()[:2])
     assert strakes(["compare", first, second, "--fail-on", "slower"]) == 0
     output = capsys.readouterr().out
-    assert "Imported figures are single points" in output
-    assert "INCONCLUSIVE write:write" in output
+    assert "Imported figures are single points" in output and "INCONCLUSIVE write:write" in output
     assert not any(line.strip().startswith("SLOWER") for line in output.splitlines())
     other = tmp_path / "other.txt"
     other.write_text(text.replace("xfersize            : 1 MiB", "xfersize            : 2 MiB"))

@@ -42,8 +42,7 @@ MINIMAL = "[global]\ndatadir = DATADIR\n"
 def test_the_minimal_configuration_is_the_standard_run(tmp_path: Path) -> None:
     translated = translation(tmp_path, MINIMAL)
     phases = {phase.name: phase for phase in translated.plan.phases}
-    assert list(phases) == ORDER
-    assert translated.measured == tuple(ORDER)
+    assert list(phases) == ORDER and translated.measured == tuple(ORDER)
     for name in ORDER:
         phase = phases[name]
         assert isinstance(phase, TransferPhase | MetadataPhase)
@@ -120,10 +119,8 @@ def test_unsupported_settings_are_refused_with_their_line_before_any_change(
 ) -> None:
     with pytest.raises(BadInputError) as refused:
         translation(tmp_path, MINIMAL + text)
-    assert what in refused.value.what
-    assert refused.value.where.endswith(f"config.ini:{line}")
-    assert remedy in (refused.value.remedy or "")
-    assert not any((tmp_path / "data").iterdir())
+    assert what in refused.value.what and refused.value.where.endswith(f"config.ini:{line}")
+    assert remedy in (refused.value.remedy or "") and not any((tmp_path / "data").iterdir())
 
 
 def test_disabled_phases_are_left_out_unless_others_need_their_files(tmp_path: Path) -> None:

@@ -46,7 +46,6 @@ def test_percentiles_are_exact_to_the_width_of_a_bucket(first: list[int], second
 def test_latencies_of_all_calls_include_reads_and_writes_but_not_waits(reads: list[int], writes: list[int]) -> None:
     sample = sample_of(read=reads, write=writes, gather=[10**15])
     both = latencies_of_all([sample])
-    assert both is not None
-    assert both.calls == len(reads) + len(writes)
+    assert both is not None and both.calls == len(reads) + len(writes)
     assert both.percentiles == latencies_by_call([sample_of(any=[*reads, *writes])])["any"].percentiles
     assert set(latencies_by_call([sample])) == {"read", "write"}

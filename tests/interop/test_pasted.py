@@ -185,8 +185,7 @@ def test_a_csv_between_printed_lines_is_read(tmp_path: Path) -> None:
     path = tmp_path / "job.log"
     path.write_text(f"module loaded\n{(SAMPLES / 'ior-4.1.csv').read_text()}{(SAMPLES / 'mdtest-1.9.txt').read_text()}")
     results = read_file(path)
-    assert [test.form for test in results.tests] == ["IOR CSV", "mdtest text"]
-    assert not results.unread
+    assert [test.form for test in results.tests] == ["IOR CSV", "mdtest text"] and not results.unread
 
 
 def test_a_missing_end_and_rates_of_unknown_tools_are_reported(tmp_path: Path) -> None:

@@ -72,8 +72,7 @@ def metadata(line: str, ranks: int = 4) -> list[MetadataPhase]:
 def test_command_lines_of_manuals_and_job_scripts_are_accepted_unchanged(tool: str, line: str) -> None:
     command = translate(tool, line)
     validate_plan_document(command.plan.to_json())
-    assert command.measured
-    assert set(command.measured) <= {phase.name for phase in command.plan.phases}
+    assert command.measured and set(command.measured) <= {phase.name for phase in command.plan.phases}
 
 
 def test_wear_out_and_random_stats_work_as_in_the_tools() -> None:
@@ -114,8 +113,7 @@ def test_the_memory_option_of_ior_takes_a_size_or_a_percentage(monkeypatch: pyte
 
 
 def test_data_are_stamped_only_if_they_will_be_verified() -> None:
-    assert transfers("-w -r")[0].pattern == "once"
-    assert transfers("-w -R")[0].pattern == "stamped"
+    assert transfers("-w -r")[0].pattern == "once" and transfers("-w -R")[0].pattern == "stamped"
     assert transfers("-w -W")[0].pattern == "stamped"
 
 
@@ -125,8 +123,7 @@ def test_option_c_shifts_reads_to_the_next_node_and_verification_one_node_furthe
     assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 6, 4)
     assert check.verify and not read.verify
     # On a single node IOR ignores -C, so each rank reads its own data.
-    assert transfers("-C", ranks=8)[1].rank_shift == 0
-    assert transfers("-Z", ranks=2)[1].rank_shift == 1
+    assert transfers("-C", ranks=8)[1].rank_shift == 0 and transfers("-Z", ranks=2)[1].rank_shift == 1
 
 
 def test_direct_fsync_stonewall_and_keep_are_translated() -> None:
@@ -134,8 +131,7 @@ def test_direct_fsync_stonewall_and_keep_are_translated() -> None:
     (write,) = command.plan.phases
     assert isinstance(write, TransferPhase)
     assert (write.sync, write.direct, write.stop.rule, write.stop.seconds) == ("fsync", True, "stonewall", 7.0)
-    assert command.keep
-    assert not translate("ior", "-w").keep
+    assert command.keep and not translate("ior", "-w").keep
     assert transfers("-w -Y -e")[0].sync == transfers("-w -O fsyncPerWrite=1")[0].sync == "fsync-each"
     assert [phase.fsync for phase in metadata("-n 10 -F -y -w 8")] == [True, False, False, False]
 

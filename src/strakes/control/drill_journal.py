@@ -130,7 +130,7 @@ def put_right_open(
                 done = (pending.undo.do() if there else _undo_elsewhere(pending)) or pending.undo.text
             if left:
                 what, where = "the command that causes the fault still runs", f"processes {', '.join(map(str, left))}"
-                why = f"SIGKILL does not end it. The fault may come (again). Done so far: {done if needed else 'nothing'}"
+                why = f"SIGKILL does not end it. The fault may come (again). Done: {done if needed else 'nothing'}"
                 raise MeasurementError(what, where=where, why=why, remedy="When it ends, run: strakes failover undo")
             os.ftruncate(own, 0)
             with suppress(OSError):

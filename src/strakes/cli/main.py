@@ -428,5 +428,6 @@ def _nobody_reads_stdout() -> bool:
 
 def _silence(number: int) -> None:
     # At exit, the interpreter flushes standard output again. A failure would change the exit status to 120.
-    with open(os.devnull, "wb") as null:
-        os.dup2(null.fileno(), number)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, number)
+    os.close(null)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import partial, wraps
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar, ge
 
 import click
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import default_root, real_path, write_whole
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.files import default_root, own_directory, real_path, write_whole
 from strakes.base.foreign_text import command_line
 from strakes.base.processes import words_of
 from strakes.base.units import parse_bytes, parse_count, parse_seconds, typed_bytes
@@ -263,14 +264,25 @@ class Output:
     path: Path | None
 
     def write(self, text: str) -> None:
-        """Write the document, replacing a file atomically. Raises EnvironmentLacksError if that fails."""
+        """Write the document, replacing a file atomically. Raises EnvironmentLacksError if that fails.
+
+        The document is then kept in the directory ``unwritten`` of the store.
+        """
         if self.path is None:
             click.echo(text, nl=not text.endswith("\n"))
             return
         try:
             write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # file names may not be valid UTF-8
         except OSError as error:
-            remedy = "Give another file. No measurement is lost. To write the report again: strakes report latest"
+            from strakes.runs.store_files import replace_text, store_errors
+
+            kept = default_root() / "unwritten" / f"{time.time_ns()}{self.path.suffix[:9]}"
+            try:
+                with store_errors(kept), own_directory(kept.parent):
+                    replace_text(kept, text)
+                remedy = f"It is kept in {kept}"
+            except StrakesError as other:
+                remedy = f"It cannot be kept in the store either ({other}). Run the command again with another file."
             where, why = str(self.path), error.strerror or str(error)
             raise EnvironmentLacksError("the result cannot be written", where=where, why=why, remedy=remedy) from error
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -43,6 +44,10 @@ def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_res
     with pytest.raises(BadInputError, match="another store") as refused:
         change.set_values(world.target(), {"number": 32}, store=other)
     assert str(root) in refused.value.why and "the old value is 8" in refused.value.why
+    with monkeypatch.context() as user:  # The store of another user, who cannot read the record.
+        user.setattr(hold, "open_kept", Mock(side_effect=PermissionError))
+        with pytest.raises(BadInputError, match="by another user"):
+            change.set_values(world.target(), {"number": 32}, store=other)
     assert world.values["number"] == "64" and open_journals(other) == ((), ())
     restore(root, ask=world.ask)
     change.set_values(world.target(), {"number": 32}, store=other)

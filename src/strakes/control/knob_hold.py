@@ -25,6 +25,7 @@ from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
 
 _MOST_BYTES = 65536
+_THEIRS = "Ask that user (usually root) to run strakes knobs restore."
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class KnobRecord:
 def take(place: KnobPlace, before: str | None, store: Path, journal: Path, target: str = "") -> None:
     """Record that ``store`` changes a setting, unless this user cannot write to the directory of records.
 
-    Raises BadInputError if another store has changed the setting and not restored it. Raises EnvironmentLacksError if
-    writing fails for another reason.
+    Raises BadInputError if another store or user has changed the setting and not restored it. Raises
+    EnvironmentLacksError if writing fails for another reason.
     """
     path = _file(place)
     names = os.path.abspath(store), os.path.abspath(journal)
@@ -65,7 +66,9 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
                 remove_kept(path)
             create_kept(path, json.dumps(record).encode())
     except PermissionError:
-        return
+        if os.path.lexists(path):
+            what, why = f"{place.knob} was already changed by another user", f"only that user can read {path}"
+            raise BadInputError(what, where=place.name_with_host, why=why, remedy=_THEIRS) from None
     except OSError as error:
         what = f"{place.knob} was not changed, because the original value cannot be recorded"
         why = os.strerror(error.errno) if error.errno else str(error)
@@ -130,7 +133,7 @@ def records(store: Path) -> tuple[list[KnobRecord], list[StrakesError]]:
 
 
 def _directory() -> Path:
-    return Path(os.environ.get("STRAKES_RUN", "/run/strakes"), "knobs")
+    return Path(os.environ.get("STRAKES_RUN") or "/run/strakes", "knobs")
 
 
 def _file(place: KnobPlace) -> Path:

@@ -20,6 +20,7 @@ from strakes.control.knob_change import Change, Reading, in_force, read, set_val
 from strakes.control.knob_hold import records
 from strakes.control.knob_journal import open_journals
 from strakes.control.knob_restore import lost, restore, shown
+from strakes.runs.watchdog import write_error
 
 
 @click.group(cls=Group)
@@ -119,8 +120,12 @@ def restore_command(
     journal or a record is damaged.
     """
     done = restore(default_root(), target=None if directory is None else os.path.realpath(directory), keep=keep)
-    for restored in done:
-        say(restored)
+    try:
+        for restored in done:
+            say(restored)
+    except OSError:  # Old values of settings that others have changed are in no journal any more.
+        write_error(map(str, done))
+        raise
     if not all(restored.done for restored in done):
         say("For the settings that are not put back, repeat: strakes knobs restore")
     damaged = _print_rest(directory, is_empty=not done)

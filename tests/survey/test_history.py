@@ -63,6 +63,7 @@ def test_noise_alone_seldom_gives_a_change() -> None:
         wrong += any(
             one.verdict != "NO CHANGE SHOWN" for one in judged([History("f", "study", "s", "/t", (), many)])[0].series
         )
+    assert judge_one(series([1e-29, 1e29] * 6)).seen_from is None
     assert wrong <= 6  # 2 are expected (5 % of 40); more than 6 have a probability of 0.5 %
 
 

@@ -105,15 +105,15 @@ def percent(share: float) -> str:
 def when(created: object) -> str:
     """Return a stored time (ISO text or Unix seconds) as text, precise to the minute.
 
-    >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
-    ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')
+    >>> when("2026-11-21T06:25:31+00:00"), when(0), when(10**17)
+    ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', '100000000000000000')
     """
     try:
         if isinstance(created, (int, float)) and not isinstance(created, bool):
             moment = datetime.fromtimestamp(created, UTC)
         else:
             moment = datetime.fromisoformat(str(created))
-    except ValueError:
+    except (OSError, OverflowError, ValueError):
         return str(created)
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".rstrip()
 

@@ -58,7 +58,7 @@ class HistorySeries:
     """Medians of one measurement in successive runs, with a verdict.
 
     ``amount``: work per run, or "" if it is the same in all runs of the store. ``seen_from``: smallest lasting rise of
-    the median, relative to the median, that the test detects with a power of 80 %.
+    the median, relative to the median, that the test detects with a power of 80 % (None: more than 1000 times).
     """
 
     cell: str
@@ -90,6 +90,7 @@ class History:
 
 # Minimum number of runs to detect a level shift.
 FEWEST = 2 * SHORTEST
+_MOST_SHIFT = math.log(1000)  # Maximum detectable shift that is stated: no storage changes by a larger factor.
 
 
 def gather(
@@ -115,36 +116,43 @@ def gather(
 
 
 def _history(fingerprint: str, members: Sequence[RunSummary], left_out: Callable[[StrakesError], None]) -> History:
-    found: dict[str, list[list[tuple[HistoryPoint, CellEstimate, Cell]]]] = {}
+    found: dict[tuple[str, str], list[list[tuple[HistoryPoint, CellEstimate, Cell, str]]]] = {}
     whole: list[str] = []
     for summary in members:
         run = Run(summary.path)
         try:
-            cells = {cell.key: cell for cell in run.cells}
-            estimates = _estimates(run)
+            with told_as_damage(where=f"{run.path} (run {run.id})"):
+                seen = _seen(run)
         except StrakesError as error:
             left_out(error)
             continue
         whole.append(run.id)
-        when = datetime.fromisoformat(summary.created).astimezone(UTC).isoformat(timespec="seconds")
-        for one in estimates:
-            if DIRECTIONS.get(one.unit) and (cell := cells.get(one.id.rsplit(":", 1)[0])):
-                point = HistoryPoint(run.id, when, one.median, one.low, one.high)
-                of_cell = found.setdefault(one.id, [])
-                own = next((every for every in of_cell if same_work(every[0][2], cell)), [])
-                of_cell[:] = [*(every for every in of_cell if every is not own), [*own, (point, one, cell)]]
+        for point, one, cell, amount in seen:
+            of_cell = found.setdefault((one.id, one.unit), [])
+            own = next((every for every in of_cell if same_work(every[0][2], cell)), [])
+            of_cell[:] = [*(every for every in of_cell if every is not own), [*own, (point, one, cell, amount)]]
     series = []
-    for identifier, of_cell in found.items():
+    for (identifier, unit), of_cell in found.items():
         for number, every in enumerate(of_cell, start=1):
-            _, about, cell = every[-1]
+            _, about, _, amount = every[-1]
             if number == len(of_cell) or len(every) > 1:
                 points = tuple(point for point, *_ in every)
-                of = _amount(cell) if len(of_cell) > 1 else ""
-                series.append(HistorySeries(identifier, about.settings, about.unit, points, of))
+                of = amount if len(of_cell) > 1 else ""
+                series.append(HistorySeries(identifier, about.settings, unit, points, of))
     last = members[-1]
     shown = {point.run for one in series for point in one.points}
     missing = tuple(run for run in whole if run not in shown)
     return History(fingerprint, last.kind, last.name, last.target, tuple(whole), tuple(series), missing)
+
+
+def _seen(run: Run) -> list[tuple[HistoryPoint, CellEstimate, Cell, str]]:
+    when = datetime.fromisoformat(run.manifest["created"]).astimezone(UTC).isoformat(timespec="seconds")
+    cells = {cell.key: cell for cell in run.cells}
+    return [
+        (HistoryPoint(run.id, when, one.median, one.low, one.high), one, cell, _amount(cell))
+        for one in _estimates(run)
+        if DIRECTIONS.get(one.unit) and (cell := cells.get(one.id.rsplit(":", 1)[0]))
+    ]
 
 
 def _amount(cell: Cell) -> str:
@@ -206,5 +214,6 @@ def _judged(series: HistorySeries, error: float, since: datetime | None) -> Hist
     if recent:
         verdict: Verdict = "SLOWER" if recent[-1].ratio < 1 else "FASTER"
         return replace(series, changes=tuple(changes), verdict=verdict)
-    seen_from = math.expm1(detectable_shift([math.log(value) for value in values], error))
+    rise = detectable_shift([math.log(value) for value in values], error)
+    seen_from = math.expm1(rise) if rise < _MOST_SHIFT else None
     return replace(series, changes=tuple(changes), verdict=NO_CHANGE, seen_from=seen_from)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from strakes.base.units import format_seconds
+from strakes.base.units import UnixTime, format_seconds
 
 # Server or target -> counter -> value. Names of this client's counters begin with "client.". All file systems use these
 # names: md.create, md.open, md.close, md.getattr, md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup,
@@ -148,7 +148,7 @@ class Interruption:
     """
 
     target: str
-    began_unix_s: float
+    began_unix_s: UnixTime
     ended_unix_s: float | None
     evicted: bool = False
     evicted_clients: int | None = None

@@ -237,7 +237,7 @@ def _facts(path: str) -> LogFacts:
     facts = LogFacts(
         program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
         ranks=int(metadata["nprocs"]),
-        run_s=float(metadata.get("run_time", 0.0)),
+        run_s=max(0.0, float(metadata.get("run_time", 0.0))),
         modules=modules,
         records={name: _records(report, name) for name in counted},
         partial=tuple(name for name in counted if report.modules[name].get("partial_flag")),

@@ -20,8 +20,8 @@ __all__ = ["__version__", "open"]
 def open(run: str = "latest", store: str | Path | None = None) -> OpenedRun:  # noqa: A001 - what people look for
     """Open a stored run.
 
-    ``run``: id of the run, beginning of the id, "latest", "latest~1" (the run before the latest), or a file written by
-    ``strakes export``. ``store``: directory of runs (default: $STRAKES_STORE). Raises BadInputError for a missing run.
+    ``run``: id of the run or its beginning, "latest", "latest~1" (the run before it), or path, with a slash or a dot,
+    of a file from ``strakes export``. ``store``: directory of runs (default: $STRAKES_STORE). Raises BadInputError.
     """
     from strakes.api import OpenedRun
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from strakes.base.errors import EnvironmentLacksError
+from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
 from strakes.model.answers import Answer
 from strakes.model.portrait import CellEstimate, Finding, Portrait, RunWarning
@@ -47,11 +49,12 @@ class OpenedRun:
     """A stored run and its results, as :func:`strakes.open` returns it. Nothing in the store changes."""
 
     def __init__(self, run: str, store: str | Path | None) -> None:
-        published = store is None and Path(run).is_file()
+        # As in the commands, a file named "latest" in the current directory, which another user may own, is no run.
+        published = store is None and {os.sep, "."} & set(os.fspath(run)) and os.path.isfile(run)
         self._run = PublishedRun(Path(run)) if published else Store(Path(store) if store else None).open(run)
 
     def __repr__(self) -> str:
-        return f"<strakes run {self.id}: {self._run.manifest['kind']} of {self._run.manifest['target']}>"
+        return for_terminal(f"<strakes run {self.id}: {self._run.manifest['kind']} of {self._run.manifest['target']}>")
 
     @property
     def id(self) -> str:

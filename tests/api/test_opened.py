@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import nbformat
@@ -10,7 +11,7 @@ from nbclient import NotebookClient
 
 import strakes
 from strakes.api import OpenedRun
-from strakes.base.errors import EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 
 EXPORT = Path(__file__).parents[1] / "runs" / "stored" / "access-patterns.json.gz"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "python.md"
@@ -29,10 +30,15 @@ def test_the_table_of_cells_has_a_row_per_cell_and_a_column_per_setting(run: Ope
     assert "settings" not in frame.columns
 
 
-def test_a_table_can_be_indexed_and_counted(run: OpenedRun) -> None:
+def test_a_table_can_be_indexed_and_counted(run: OpenedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.cells[0] == run.portrait.cells[0]
     assert len(run.findings) == len(run.portrait.findings) == len(run.findings.to_dicts())
     assert run.id in repr(run) and "rows" in repr(run.cells)
+    monkeypatch.chdir(tmp_path)
+    Path("latest").write_bytes(gzip.decompress(EXPORT.read_bytes()).replace(b'"target":"/', rb'"target":"\u001b[2J/'))
+    assert "[2J/" in (shown := repr(strakes.open("./latest"))) and shown.isprintable()
+    with pytest.raises(BadInputError):
+        strakes.open("latest")
 
 
 def test_findings_carry_their_interval_as_columns(run: OpenedRun) -> None:

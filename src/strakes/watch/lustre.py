@@ -29,6 +29,7 @@ _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:
 _JOB = re.compile(r'^- job_id:\s+("?)(.+?)\1\s*$')
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
+_MOST_DISKS = 50_000  # Maximum number of lines of /proc/diskstats, each of which takes 500 bytes of memory.
 _TIMED = ("usecs", "usec")
 # Requests that are no evidence of service to users: requests between servers, and requests of idle clients.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
@@ -143,7 +144,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
 
 def disk_lines(diskstats: str) -> dict[str, str]:
     """Return disk -> the counters in its line of /proc/diskstats, without partitions and virtual devices."""
-    matches = (_DISK.match(line) for line in diskstats.splitlines())
+    matches = (_DISK.match(line) for line in diskstats.splitlines()[:_MOST_DISKS])
     return {match[1]: match[2] for match in matches if match and not _NO_DISK.match(match[1])}
 
 
@@ -158,9 +159,9 @@ def _disk_work(disks: Mapping[str, str]) -> dict[str, dict[str, Work]]:
 
 
 def _work(stats: Stats) -> Work:
-    timed = [counter for counter in stats.counters.values() if counter.unit in _TIMED and counter.total is not None]
-    requests = sum(counter.samples for counter in timed)
-    busy = sum((counter.total or 0) for counter in timed) / 1e6
+    timed = [each for each in stats.counters.items() if each[1].unit in _TIMED and each[1].total is not None]
+    requests = sum(counter.samples for _, counter in timed)
+    busy = sum((counter.total or 0) for _, counter in timed) / 1e6
     kinds = {
         name: OfKind(
             float(counter.samples),
@@ -168,8 +169,7 @@ def _work(stats: Stats) -> Work:
             (counter.squares or 0) / 1e12,
             float(stats.total(f"{name}_bytes")),
         )
-        for name, counter in stats.counters.items()
-        if counter in timed
+        for name, counter in timed
     }
     return Work(float(requests), busy, kinds)
 

@@ -13,7 +13,7 @@ LONGEST_S = 20 * WINDOW_S
 PING_S = 25.0  # Lustre clients ping their targets at this interval.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OfKind:
     """Requests of one kind: number, sum of service times, sum of their squares, and bytes (0 if unknown)."""
 
@@ -40,7 +40,7 @@ class OfKind:
         return max(0.0, self.squares_s2 - self.requests * mean_s**2) * self.requests / (self.requests - 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Work:
     """Counters of a target or disk: number of requests, and seconds spent on them.
 

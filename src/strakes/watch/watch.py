@@ -55,8 +55,7 @@ class Watch:
         if self._has_endless_names(reading):
             text = f"{reading.source}: the names of its targets do not end, so its counters are not used any more"
             return [*events, WatchEvent("gap", f"names of {reading.source}", reading.time_s, reading.time_s, text)]
-        events += self.outages.add(reading)
-        events += self._work(reading)
+        events += [*self.outages.add(reading), *self._work(reading)]
         counts = {
             "operations": reading.jobs,
             "bytes": reading.job_bytes,
@@ -98,7 +97,8 @@ class Watch:
 
     def _has_endless_names(self, reading: CounterReading) -> bool:
         waits = (wait.target for wait in reading.waits)
-        new = chain(reading.serving or (), *reading.work.values(), reading.full, reading.locks, waits)
+        kinds = chain.from_iterable(work.kinds for group in reading.work.values() for work in group.values())
+        new = chain(reading.serving or (), *reading.work.values(), kinds, reading.full, reading.locks, waits)
         names = {*(self._names[reading.source] or ()), *new}
         endless = sum(_NAME_BYTES + len(name) for name in names) > _MOST_NAMES_BYTES
         self._names[reading.source] = None if endless else names

@@ -173,8 +173,9 @@ def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: Make
 def test_a_run_with_a_damaged_manifest_is_listed_as_damaged(store: Store, make_run: MakeRun) -> None:
     with make_run() as writer:
         pass
-    (writer.path / "run.json").write_text("{")
-    assert [(run.id, run.status) for run in store.runs()] == [(writer.id, "damaged")]
+    for spoil in (lambda path: path.write_text("{"), lambda path: (path.unlink(), path.symlink_to(path))):
+        spoil(writer.path / "run.json")  # It cannot be parsed, and then not even be looked up.
+        assert [(run.id, run.status) for run in store.runs()] == [(writer.id, "damaged")]
     with pytest.raises(BadInputError, match="no run with this directory and these options"):
         store.resume("f")
 

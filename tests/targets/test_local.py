@@ -99,3 +99,5 @@ def test_a_hanging_call_on_a_local_file_system_is_not_attributed_to_a_server(mon
             call("try", "/x", "name", ask=silent)
         assert caught.value.why == why
         monkeypatch.setattr("strakes.targets.calls._silent", {})
+    with pytest.raises(MeasurementError, match="the call try failed"):  # Another process waited for the child.
+        call("try", "/x", "name", ask=lambda argv, timeout_s=0.0: Completed(tuple(argv), 0, "", ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strakes.watch.heavy import _MOST_JOBS, HeavyJobs
+from strakes.watch.lustre import read_text
 from strakes.watch.metrics import Metrics
 from strakes.watch.reading import CounterReading
 from strakes.watch.values import WatchEvent
@@ -116,6 +117,9 @@ def test_a_job_that_is_heavy_in_operations_and_bytes_is_one_event_with_its_time(
 
 def test_a_source_with_names_of_targets_without_end_is_given_up_alone() -> None:
     watch, told = Watch(), list[WatchEvent]()
+    counters = "\n".join(f"x{number} 9 samples [usecs] 1 1 9 9" for number in range(20_000))
+    (event,) = watch.add(read_text("one", 0.0, f"mdt.lab-MDT0000.md_stats=\nsnapshot_time 1.0 secs.nsecs\n{counters}"))
+    assert "names of its targets do not end" in event.text
     for step in range(100):
         names = [f"lab-OST{step:04x}-{'x' * 90}{number}" for number in range(300)]
         told += watch.add(CounterReading("server", 20.0 * step, full=dict.fromkeys(names, 0.95)))

@@ -262,7 +262,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run, limit_s: float = 
         raise RefusedError(errno.ESTALE, f"the directory {held} was renamed or replaced", path)
     if done.status == child.REFUSED_STATUS and done.stderr.strip().isdigit():
         raise RefusedError(int(done.stderr), os.strerror(int(done.stderr)), path)
-    if done.status != 0:
+    if done.status != 0 or not done.stdout:  # Also if another process waited for the child, and took its status.
         why = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.status}"
         raise MeasurementError(f"the call {name} failed", where=path, why=why)
     return ast.literal_eval(done.stdout)

@@ -225,8 +225,8 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ow
         value = place.read(ask)
     except PlaceGoneError as error:
         return _settle(journal, entry, "gone", None, error.why)
-    on_server, ours = place.host or place.cluster, (entry.effective if entry.known else entry.wanted,)
-    ours = (entry.wanted, *ours) if on_server else ours
+    on_server, last = place.host or place.cluster, entry.effective if entry.known else entry.wanted
+    ours = (entry.wanted, last) if on_server else (last,)
     if not (entry.known or state.tried_unix_s) and on_server and value == entry.before not in ours:
         why = f"the command that sets it to {shown(entry.wanted)} was cut off, and may still do so on a server"
         return _outcome(state.id, entry, "not put back", value, why)

@@ -240,7 +240,7 @@ def test_verdicts_are_printed_and_stored_although_other_files_cannot_be_written(
     assert "the result cannot be written" in failed.stderr
     forecast = strakes("predict", "latest", "--at", "clients=4", "--json", "/dev/full")
     assert forecast.returncode == 3 and forecast.stdout and "the result cannot be written" in forecast.stderr
-    kept = Path(forecast.stderr.split("It is kept in ")[1].strip())
+    kept = Path(forecast.stderr.split("copy it from ")[1].strip())
     assert isinstance(json.loads(kept.read_text()), dict)
 
 

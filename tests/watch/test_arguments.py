@@ -103,7 +103,7 @@ def test_a_watch_without_a_directory_shows_the_help(refusal: Callable[..., str])
     [
         (("run", "/x", "--metrics"), "See: strakes watch --help"),
         (("replay", "/nonexistent/x.csv"), "the file does not exist"),
-        (("report", "--html", "/proc/x"), "Give another file."),
+        (("report", "--html", "/proc/x"), "copy it from "),
         (("report", "--since", "soon"), "90s, 2m or 1h"),
     ],
 )

@@ -280,7 +280,7 @@ class Output:
             try:
                 with store_errors(kept), own_directory(kept.parent):
                     replace_text(kept, text)
-                remedy = f"It is kept in {kept}"
+                remedy = f"It is kept in the store: copy it from {kept}"
             except StrakesError as other:
                 remedy = f"It cannot be kept in the store either ({other}). Run the command again with another file."
             where, why = str(self.path), error.strerror or str(error)

@@ -32,7 +32,6 @@ def command(
     from strakes.cli.measure import analyse, perform, request_from, write_report
     from strakes.predict.gather import figures_of
     from strakes.report.summary import warnings_in_short
-    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.studies.registry import study_named
     from strakes.survey.analysis_build import results_of
@@ -57,7 +56,7 @@ def command(
     if "total_bytes" not in run.facts:
         remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
         raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
-    with told_as_damage(run):
+    with Store.told_as_damage(run):
         figures = figures_of([run]) if any(need.study for need in wanted) else ()
         own = run.manifest["kind"] == "accept"
         command = "" if own else shell_line(["strakes", "accept", str(needs), str(run.manifest["target"])])

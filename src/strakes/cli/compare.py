@@ -36,7 +36,6 @@ def command(
     small differences, make eight or more runs of each, alternately, and separate the ids by commas: A1,A2,...
     B1,B2,... Each run then counts as one value.
     """
-    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.survey.compare_runs import compare_runs
     from strakes.survey.comparison import failures, parse_fail_on
@@ -47,7 +46,7 @@ def command(
     names = [[name.strip() for name in side.split(",")] for side in (a, b)]
     first, second = ([Store().open(name) for name in side] for side in names)
     compared = partial(compare_runs, first, second, margin=margin, confidence=confidence, factors=factors)
-    with told_as_damage(*first, *second):
+    with Store.told_as_damage(*first, *second):
         with english():  # programs read this document, so it is always in English
             in_english = compared()
         comparison = in_english if current() == ENGLISH else compared()

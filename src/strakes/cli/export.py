@@ -28,11 +28,10 @@ def command(
     from strakes.interop.export_io500_summary import to_io500_summary
     from strakes.interop.export_openmetrics import to_openmetrics
     from strakes.interop.export_rows import to_csv, to_export
-    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
 
     stored = Store().open(run)
     texts = {"csv": to_csv, "openmetrics": to_openmetrics, "io500": to_io500_summary}
-    with told_as_damage(stored):
+    with Store.told_as_damage(stored):
         output.write(texts[form](stored) if form in texts else to_json(to_export(stored), indent=1) + "\n")
     return 0

@@ -192,8 +192,7 @@ def _open_standard_files() -> None:  # If descriptor 0, 1 or 2 is closed, the ne
             if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE in (mode, os.O_RDWR):
                 continue
             os.close(number)  # Where descriptor 2 is closed, bash opens its script as descriptor 2.
-        null = os.open(os.devnull, mode)
-        os.set_inheritable(null, True)
+        os.set_inheritable(os.open(os.devnull, mode), True)
         setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     # Remove these variables. Even with its option -I, Python reads modules from the directories that they name.
     odd = [name for name in ("COLUMNS", "LINES") if len(os.environ.get(name, "")) > 4]  # Rich makes lines so long.

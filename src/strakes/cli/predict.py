@@ -35,12 +35,11 @@ def command(
     from strakes.predict.forecasts import forecast_document, forecast_figures
     from strakes.predict.gather import figures_of
     from strakes.predict.inputs import described, inputs_of
-    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
 
     scale = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
-    with told_as_damage(*(stored := [Store().open(name) for name in runs])):
+    with Store.told_as_damage(*(stored := [Store().open(name) for name in runs])):
         inputs, cautions = inputs_of(stored)
         forecasts = forecast_figures(figures_of(inputs), scale, stated)
         for caution in cautions:

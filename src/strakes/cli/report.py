@@ -18,13 +18,12 @@ def command(run: StoredRun, report: Report) -> int:
     before it.
     """
     from strakes.cli.measure import conclude
-    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.tuning.accept_judge import render
 
     stored = Store().open(run)
     if conclude(stored, report) and (answers := stored.answers) is not None:
-        with told_as_damage(stored):
+        with Store.told_as_damage(stored):
             say_text(f"\n{render(answers)}")
     return 0
 
@@ -44,7 +43,6 @@ def figure(
     given, it is taken from the latest run.
     """
     from strakes.report.static_figure import find_figure, name_figures, write_figure
-    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.tuning.portraits import build_portrait
 
@@ -59,7 +57,7 @@ def figure(
     path = Path(f"{name}.svg") if output is None else output.path
     if path is None:
         raise click.UsageError("A figure is not written to standard output: give -o FILE.", click.get_current_context())
-    with told_as_damage(stored):
+    with Store.told_as_damage(stored):
         write_figure(figure, portrait, path)
     say(path)
     return 0
@@ -74,7 +72,7 @@ def guide(*, output: TextOutput, run: str | None = argument("[RUN]", required=Fa
     published. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
     """
     from strakes.report.guide import render_guide
-    from strakes.runs.run import told_as_damage
+    from strakes.runs.store import Store
     from strakes.survey.analysis_build import results_of
     from strakes.tuning.advise_choose import size_classes
     from strakes.tuning.advise_paste import class_layouts
@@ -82,7 +80,7 @@ def guide(*, output: TextOutput, run: str | None = argument("[RUN]", required=Fa
     from strakes.tuning.portraits import answers_anything, build_portrait
 
     stored = run_to_advise_from(run, answers_anything)
-    with told_as_damage(stored):
+    with Store.told_as_damage(stored):
         results = results_of(stored)
         layouts = class_layouts(size_classes("write", results), str(results.facts.get("file_system", "")))
         page = render_guide(build_portrait(stored), [(layout.title, layout.text) for layout in layouts])

@@ -47,7 +47,6 @@ def history(
     outlier is not a change. The test needs at least ten runs, five of them after the change, and corrects for the
     number of figures. A figure whose amount of work varied by more than a factor of 2 has several lines.
     """
-    from strakes.runs.run import told_as_damage
     from strakes.runs.store import Store
     from strakes.stats.ratios import Verdict
     from strakes.survey.comparison import parse_fail_on
@@ -57,7 +56,7 @@ def history(
     conditions = parse_fail_on(fail_on) if fail_on else ()
     name, target = ("", abspath(name)) if "/" in name else (name, "")
     store = Store()
-    with told_as_damage(where=str(store.root)):
+    with Store.told_as_damage(where=str(store.root)):
         series = gather(store, name, target, lambda error: say(f"left out: {error}", err=True))
         if not series:
             if not any(run.status == "complete" and name in ("", run.name) for run in store.runs()):

@@ -28,6 +28,8 @@ _FILE = re.compile(r"(run|environment|findings|answers)\.json|(cells|visits|even
 class Store:
     """The directory with all runs. It is created with the first run."""
 
+    told_as_damage = staticmethod(told_as_damage)
+
     def __init__(self, root: Path | None = None) -> None:
         self.root = (root or default_root()).absolute()
         self._runs = self.root / "runs"

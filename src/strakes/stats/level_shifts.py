@@ -26,6 +26,7 @@ SHORTEST = 5
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
 # Number of simulated series. A power law is fitted to the upper tail at two quantiles, with these tail probabilities.
 _SIMULATED, _NEAR, _FAR = 4000, 0.05, 0.005
+_BLOCK_VALUES = 1 << 20  # Maximum number of values to test together. Each takes 80 bytes of memory.
 # Outliers are clipped at this number of standard deviations, beyond which 0.3% of normal noise lies.
 _CLIP = 3.0
 
@@ -84,7 +85,7 @@ def detectable_shift(values: Sequence[float], error: float, shortest: int = SHOR
     """
     import numpy as np
 
-    unit = float(_standard_errors(np.asarray(values, dtype=float)[None, :], shortest)[0])
+    unit = float(_fits(np.asarray(values, dtype=float)[None, :], shortest)[1, 0])
     return unit * _detectable_units(len(values), error, shortest)
 
 
@@ -106,16 +107,22 @@ def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.fl
 
 
 def _p_value(series: NDArray[np.float64], shortest: int) -> float:
-    statistic = float(_statistics(series[None, :], shortest)[0])
+    statistic = float(_fits(series[None, :], shortest)[0, 0])
     return max(_tail(statistic, near, far) for near, far in _quantiles(len(series), shortest))
 
 
-def _statistics(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
+def _fits(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
+    """Return the test statistic and the standard error of the best split of each series, as two rows."""
     import numpy as np
 
-    largest, residuals = _best_split(series, shortest)
-    correlation = _autocorrelation(residuals)
-    return np.asarray(largest * np.sqrt((1 - correlation) / (1 + correlation)))
+    fits = []
+    for block in np.array_split(series, 1 + series.size // _BLOCK_VALUES):
+        largest, residuals = _best_split(block, shortest)
+        correlation = _autocorrelation(residuals)
+        noise = np.sqrt((1 + correlation) / (1 - correlation))
+        scatter = np.sqrt((residuals**2).sum(axis=1) / max(1, series.shape[1] - 2))
+        fits.append([largest / noise, scatter * noise * 2 / math.sqrt(series.shape[1])])
+    return np.concatenate(fits, axis=1)
 
 
 def _best_split(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -150,7 +157,7 @@ def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
     generator = np.random.default_rng(runs)
     quantiles = []
     for correlation in _AUTOCORRELATIONS:
-        statistics = _statistics(_autoregressions(runs, correlation, _SIMULATED, generator), shortest)
+        statistics, _ = _fits(_autoregressions(runs, correlation, _SIMULATED, generator), shortest)
         near, far = np.quantile(statistics, (1 - _NEAR, 1 - _FAR)).tolist()
         quantiles.append((near, far))
     return tuple(quantiles)
@@ -177,16 +184,6 @@ def _autoregressions(runs: int, correlation: float, number: int, generator: np.r
     return series
 
 
-def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    import numpy as np
-
-    _, residuals = _best_split(series, shortest)
-    runs = series.shape[1]
-    scatter = np.sqrt((residuals**2).sum(axis=1) / max(1, runs - 2))
-    correlation = _autocorrelation(residuals)
-    return np.asarray(scatter * np.sqrt((1 + correlation) / (1 - correlation)) * 2 / math.sqrt(runs))
-
-
 @lru_cache(maxsize=256)
 def _detectable_units(runs: int, error: float, shortest: int) -> float:
     import numpy as np
@@ -198,10 +195,11 @@ def _detectable_units(runs: int, error: float, shortest: int) -> float:
     largest = 0.0
     for correlation in _AUTOCORRELATIONS:
         shown, others = (_autoregressions(runs, correlation, _SIMULATED // 4, generator) for _ in range(2))
-        quiet = _statistics(shown, shortest) < needed
-        shifts = _standard_errors(shown[quiet], shortest)[:, None] * after
+        statistics, errors = _fits(shown, shortest)
+        quiet = statistics < needed
+        shifts = errors[quiet][:, None] * after
         for size in sizes[sizes > largest]:
             largest = float(size)
-            if (_statistics(others[quiet] + size * shifts, shortest) >= needed).mean() >= 0.8:
+            if (_fits(others[quiet] + size * shifts, shortest)[0] >= needed).mean() >= 0.8:
                 break
     return largest

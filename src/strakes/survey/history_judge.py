@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -88,6 +88,16 @@ class History:
     left_out: tuple[str, ...] = ()
 
 
+@dataclass
+class _Repeated:
+    """Measurements that did the same work as ``cell``. Cells of all runs would take 1 GB for 2,000 surveys."""
+
+    cell: Cell
+    points: list[HistoryPoint] = field(default_factory=list)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    amount: str = ""
+
+
 # Minimum number of runs to detect a level shift.
 FEWEST = 2 * SHORTEST
 _MOST_SHIFT = math.log(1000)  # Maximum detectable shift that is stated: no storage changes by a larger factor.
@@ -107,16 +117,15 @@ def gather(
         try:
             manifest = Run(summary.path).manifest
             key = f"{manifest['kind']} {manifest['options'].get('fingerprint', '')}"
+            groups.setdefault(key, []).append(summary)
         except StrakesError as error:
             left_out(error)
-        else:
-            groups.setdefault(key, []).append(summary)
     histories = [_history(key.split(" ")[1], members, left_out) for key, members in groups.items()]
     return [history for history in histories if len(history.runs) > 1 and history.series]
 
 
 def _history(fingerprint: str, members: Sequence[RunSummary], left_out: Callable[[StrakesError], None]) -> History:
-    found: dict[tuple[str, str], list[list[tuple[HistoryPoint, CellEstimate, Cell, str]]]] = {}
+    found: dict[tuple[str, str], list[_Repeated]] = {}
     whole: list[str] = []
     for summary in members:
         run = Run(summary.path)
@@ -129,16 +138,16 @@ def _history(fingerprint: str, members: Sequence[RunSummary], left_out: Callable
         whole.append(run.id)
         for point, one, cell, amount in seen:
             of_cell = found.setdefault((one.id, one.unit), [])
-            own = next((every for every in of_cell if same_work(every[0][2], cell)), [])
-            of_cell[:] = [*(every for every in of_cell if every is not own), [*own, (point, one, cell, amount)]]
+            own = next((each for each in of_cell if same_work(each.cell, cell)), None) or _Repeated(cell)
+            own.points.append(point)
+            own.settings, own.amount = one.settings, amount
+            of_cell[:] = [*(each for each in of_cell if each is not own), own]
     series = []
     for (identifier, unit), of_cell in found.items():
-        for number, every in enumerate(of_cell, start=1):
-            _, about, _, amount = every[-1]
-            if number == len(of_cell) or len(every) > 1:
-                points = tuple(point for point, *_ in every)
-                of = amount if len(of_cell) > 1 else ""
-                series.append(HistorySeries(identifier, about.settings, unit, points, of))
+        for own in of_cell:
+            if own is of_cell[-1] or len(own.points) > 1:
+                amount = own.amount if len(of_cell) > 1 else ""
+                series.append(HistorySeries(identifier, own.settings, unit, tuple(own.points), amount))
     last = members[-1]
     shown = {point.run for one in series for point in one.points}
     missing = tuple(run for run in whole if run not in shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from strakes.lab.ha_pair import is_being_fenced, lacking
+from strakes.lab.ha_pair import Pair, is_being_fenced, lacking
 
 # Output of crm_mon of Pacemaker 2.1.5: mds-a was lost and came back while its fencing by mds-b was pending.
 _STATUS = """\
@@ -38,6 +38,18 @@ def lacking_of(tmp_path: Path, status: str) -> str:
 def test_a_pair_is_not_complete_while_a_node_is_being_fenced(tmp_path: Path) -> None:
     assert lacking_of(tmp_path, _STATUS) == "the fencing of mds-a is not over"
     assert lacking_of(tmp_path, _WHOLE) == ""
+    status, power = tmp_path / "status.xml", tmp_path / "power"
+    power.touch()
+    (tmp_path / "next").write_text(_WHOLE)
+    # The fencing that a fault has caused cuts the power at the third look, after the undoing has begun.
+    ends = "cat status.xml; echo >>looks; [ $(wc -l <looks) = 3 ] && mv next status.xml && rm power; true"
+    look = ["sh", "-c", f"cd {tmp_path}; {ends}", "crm_mon"]
+    switch = ["sh", "-c", f'[ $0 = on ] && touch {power}; [ -e {power} ] && echo "Chassis Power is on"; true']
+    status.write_text(_STATUS)
+    nodes = ("mds-a", "mds-b")
+    facts = {"nodes": nodes, "look_every_s": 0.01, "links": {}, "commands": dict.fromkeys(nodes, look)}
+    Pair({**facts, "power": dict.fromkeys(nodes, switch)}).restore(9.0)
+    assert power.exists() and status.read_text() == _WHOLE
     silent = _WHOLE.replace("<fence_history>", '<fence_history status="102">')
     assert "fencer does not answer" in lacking_of(tmp_path, silent)
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from strakes.base.interrupts import last_words
 from strakes.control.drill_guard import Promise
 from strakes.control.drill_undo import RepairLab
 from strakes.failover.timeline import (
@@ -194,14 +195,16 @@ def run_trials(
             pair.make_whole(_ANSWER_S)
             before = pair.active()
             promise = Promise(root, PAIR_FAULTS[fault][0], RepairLab(lab), 2 * _ANSWER_S)
+            last_words.append(promise.leave)
             try:
                 with tempfile.TemporaryFile() as answers:
                     done.append(_observe(pair, fault, before, answers.fileno(), promise.begin))
             finally:
                 try:
-                    promise.keep()
+                    promise.keep(say)
                 finally:
                     promise.close(say)
+                    last_words.remove(promise.leave)
     pair.make_whole(_ANSWER_S)
     return tuple(done)
 

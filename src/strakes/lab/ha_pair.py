@@ -73,15 +73,22 @@ class Pair:
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
         self.on(node, "sh", "-c", script)
 
-    def restore(self) -> None:
-        """Repair links, service and power. If a node is being fenced, switch it on after the fencing."""
+    def restore(self, limit_s: float = _FENCING_S + _COMMAND_S) -> None:
+        """Repair links, service and power, and wait until both nodes are online.
+
+        If a node is being fenced, switch it on after the fencing, which may also begin after the repair.
+        """
         self.set_links("up")
         for node in self.nodes:
             if self.has_power(node):
                 self.signal_service(node, "CONT")
         deadline = time.monotonic() + _FENCING_S
-        while not self._switch_on(late=time.monotonic() > deadline):
-            time.sleep(self._look_every_s)
+
+        def is_online() -> bool:
+            all_on = self._switch_on(late=time.monotonic() > deadline)
+            return all_on and not any(_absent(self._status(node)) for node in self.nodes)
+
+        self.wait_until("both nodes", is_online, limit_s, self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
         # Do not switch on a node during its fencing, because this would delay the take-over.
@@ -111,20 +118,17 @@ class Pair:
 
     def make_whole(self, limit_s: float) -> None:
         """Undo all faults, and wait until both servers work."""
-        self.restore()
+        self.restore(limit_s)
+        # Pacemaker moves the service after three failures, so reset the fail count.
+        self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
 
-        def is_whole(lacking: Callable[[str], str]) -> bool:
-            whole = not any(map(lacking, self.nodes))
+        def is_whole() -> bool:
+            whole = not any(map(self.lacking, self.nodes))
             if not whole:
                 self._switch_on()
             return whole
 
-        self.wait_until(
-            "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
-        )
-        # Pacemaker moves the service after three failures, so reset the fail count.
-        self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
-        self.wait_until("the service on the whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
+        self.wait_until("the service on the whole pair", is_whole, limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
         """Return a problem that a node reports, such as an outdated DRBD copy, or "" if there is none."""

@@ -68,6 +68,8 @@ def test_an_osd_that_is_down_and_ranks_without_a_server_are_reported() -> None:
     lines = unlike_targets(described(osd_dump=osd_dump, fs_dump=fs_dump))
     assert [line.split()[0] for line in lines] == ["osd.1", "cephfs:0", "cephfs:1"]
     assert "down" in lines[0] and "laggy" in lines[1] and "failed" in lines[2]
+    with pytest.raises(ValueError, match="more than 256 metadata ranks"):  # Each would be queried by a command.
+        cluster.ranks_of(mdsmap | {"in": list(range(20_000))})
 
 
 def test_the_mounted_one_of_several_file_systems_is_described() -> None:

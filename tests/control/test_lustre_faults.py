@@ -56,7 +56,7 @@ def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order(tmp_p
     client = "192.168.77.1@tcp:/labfs /mnt/labfs lustre rw,checksum,flock,nouser_xattr 0 0\n"
     assert mounted_targets(client) == ()
     spaced = "pool/mdt\\0401 /mnt/a\\040b lustre ro,svname=l-MDT0001,osd=osd-zfs 0 0"
-    assert mounted_targets(spaced)[0].mount_unless_mounted.endswith("mount -t lustre -o ro 'pool/mdt 1' '/mnt/a b'")
+    assert mounted_targets(spaced)[0].mount_unless_mounted.endswith("mount -t lustre 'pool/mdt 1' '/mnt/a b'")
     # Since Lustre 2.16 targets have the file-system type lustre_tgt.
     assert mounted_targets("/dev/sda /m lustre_tgt rw,svname=l-OST000a,mgsnode=a@tcp 0 0")[0].name == "l-OST000a"
     # A FUSE mount of an ordinary user can have any source.

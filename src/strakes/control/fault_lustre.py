@@ -23,8 +23,9 @@ from strakes.targets.lustre_tool import is_target_of
 from strakes.targets.mountinfo import unescape
 from strakes.targets.registry import detect
 
-# Mount options to repeat when the target is mounted again. All other options are stored on the target's disk.
-_GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
+# Mount options to repeat when the target is mounted again. Others are stored on the target's disk, but for "ro", which
+# many releases show for all targets (lustre/obdclass/obd_mount_server.c) and mount.lustre would take for read-only.
+_GIVEN = ("nosvc", "nomgs", "noir", "noscrub", "skip_lcfg", "skip_lfsck", "rdonly_dev")
 # Lustre needs the management server (MGS) first, then the metadata targets, then the data targets.
 _STARTS = ("MGS", "MDT", "OST")
 # Outputs of systemctl is-active for a unit that does not run. Before systemd 231, a missing unit is unknown.

@@ -190,13 +190,14 @@ class Run:
                 write_json(self.path / name, content)
 
 
-def summary_of(path: Path) -> RunSummary:
-    """Return the summary of a run for the list of runs. Its status is "interrupted" if its writer was killed."""
+def summary_of(path: Path) -> RunSummary | None:
+    """Return the summary of a run for the list of runs ("interrupted" if its writer was killed), None if it is none."""
     run, damaged = Run(path), RunSummary(path.name, "", "", "", "", "damaged", "", path)
     try:
         manifest = run.manifest
-    except (StrakesError, OSError):
-        return damaged
+    except (StrakesError, OSError) as error:
+        absent = type(error.__cause__ or error) in (FileNotFoundError, NotADirectoryError, PermissionError)
+        return None if absent else damaged
     file_system = ""
     with suppress(StrakesError, OSError):
         file_system = str(run.environment.get("mount", {}).get("file_system", ""))

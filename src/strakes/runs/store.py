@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -115,7 +114,7 @@ class Store:
             return []
         except PermissionError as error:
             raise of_another_user(error, self._runs) from error
-        return sorted(map(summary_of, filter(_is_run, paths)), key=lambda run: (run.created, run.id))
+        return sorted(filter(None, map(summary_of, paths)), key=lambda run: (run.created, run.id))
 
     def _find(self, run: str) -> RunSummary:
         runs = self.runs()
@@ -165,13 +164,6 @@ class Store:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
                 with suppress(FileExistsError):
                     return path, make_new_directory(path)
-
-
-def _is_run(path: Path) -> bool:
-    try:
-        return bool(os.stat(path / "run.json"))
-    except OSError as error:  # A run that cannot be read, for example after EIO, is listed as damaged.
-        return error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 
 
 @contextmanager

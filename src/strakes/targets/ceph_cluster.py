@@ -11,7 +11,6 @@ from typing import Any
 from strakes.base.units import KIB, counted
 from strakes.targets.description import DataTargetState, Description, Interruption, Server, StorageTarget
 
-_MOST_RANKS = 256  # MAX_MDS in src/mds/mdstypes.h of Ceph
 _VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
 
 Json = Mapping[str, Any]
@@ -34,8 +33,8 @@ def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
         for daemon in mdsmap["info"].values()
         if daemon["rank"] >= 0 and daemon["state"] != "up:standby-replay"
     }
-    if len(ranks := sorted({*mdsmap["in"], *holding})) > _MOST_RANKS:  # Each is queried by a command of half a second.
-        raise ValueError(f"it has more than {_MOST_RANKS} metadata ranks")
+    if len(ranks := sorted({*mdsmap["in"], *holding})) > 256:  # MAX_MDS in src/mds/mdstypes.h of Ceph
+        raise ValueError("it has more than 256 metadata ranks")  # Each would be queried by a command.
     return {rank: holding.get(rank) for rank in ranks}
 
 

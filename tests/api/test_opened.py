@@ -43,9 +43,8 @@ def test_a_table_can_be_indexed_and_counted(run: OpenedRun, tmp_path: Path, monk
 
 def test_findings_carry_their_interval_as_columns(run: OpenedRun) -> None:
     for finding, row in zip(run.findings, run.findings.to_dicts(), strict=True):
-        assert (row.get("low"), row.get("of")) == (
-            (finding.interval.low, finding.interval.of) if finding.interval else (None, None)
-        )
+        interval = (finding.interval.low, finding.interval.of) if finding.interval else (None, None)
+        assert (row.get("low"), row.get("of")) == interval
 
 
 def test_samples_are_the_values_behind_the_estimates(run: OpenedRun) -> None:

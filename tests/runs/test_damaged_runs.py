@@ -15,7 +15,7 @@ from strakes.cli.main import run as strakes
 from strakes.runs.run import Run
 from strakes.runs.store_files import store_error
 
-SMALL = [path for path in RUNS if path.name.split(".")[0] in ("open-close", "tune", "import-ior-a", "startup-load")]
+OPEN_CLOSE = next(path for path in RUNS if path.name.startswith("open-close"))
 FILES = ("run.json", "environment.json", "cells.jsonl", "visits.jsonl", "events.jsonl")
 SOUND = "20300101-000000-sound-0000"
 
@@ -30,8 +30,7 @@ def runs() -> Path:
 def test_a_missing_or_torn_file_is_named(
     name: str, how: str, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = next(path for path in RUNS if path.name.startswith("open-close"))
-    damaged, sound = unpack(path, runs), unpack(path, runs, SOUND)
+    damaged, sound = unpack(OPEN_CLOSE, runs), unpack(OPEN_CLOSE, runs, SOUND)
     file = damaged / name
     content = file.read_bytes()
     file.unlink()
@@ -69,8 +68,7 @@ def test_a_missing_or_torn_file_is_named(
 def test_a_run_with_impossible_values_hides_no_other(
     key: str, value: object, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = next(path for path in RUNS if path.name.startswith("open-close"))
-    damaged, _ = unpack(path, runs), unpack(path, runs, SOUND)
+    damaged, _ = unpack(OPEN_CLOSE, runs), unpack(OPEN_CLOSE, runs, SOUND)
     manifest = json.loads((damaged / "run.json").read_text())
     (damaged / "run.json").write_text(json.dumps(manifest | {key: value}))
     for words in (["runs"], ["report", "latest"], ["runs", "history"]):
@@ -97,7 +95,7 @@ def test_a_run_with_extreme_figures_is_named(words: str, runs: Path, capsys: pyt
 def test_a_report_elsewhere_is_written_although_the_run_cannot_be(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = unpack(next(path for path in RUNS if path.name.startswith("open-close")), runs)
+    run = unpack(OPEN_CLOSE, runs)
     read_only = OSError(errno.EROFS, os.strerror(errno.EROFS))
     monkeypatch.setattr(Run, "write", Mock(side_effect=store_error(read_only, run)))
     assert strakes(["report", "latest", "--html", str(tmp_path / "page.html")]) == 3
@@ -108,10 +106,9 @@ def test_a_report_elsewhere_is_written_although_the_run_cannot_be(
 def test_a_history_goes_on_without_a_damaged_run(
     kept: tuple[str, ...], runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = next(path for path in RUNS if path.name.startswith("open-close"))
-    damaged = unpack(path, runs)
+    damaged = unpack(OPEN_CLOSE, runs)
     for number in range(2):
-        unpack(path, runs, f"{SOUND}{number}")
+        unpack(OPEN_CLOSE, runs, f"{SOUND}{number}")
     cells = [json.loads(line) for line in (damaged / "cells.jsonl").read_text().splitlines()]
     rows = (json.dumps({name: cell[name] for name in kept}) + "\n" for cell in cells)
     (damaged / "cells.jsonl").write_text("".join(rows))
@@ -127,7 +124,7 @@ def test_a_bug_is_not_reported_as_a_damaged_run(
     def wrong(*_: object) -> None:
         raise KeyError("planted")
 
-    sound = unpack(SMALL[0], runs)
+    sound = unpack(OPEN_CLOSE, runs)
     monkeypatch.setattr("strakes.survey.analysis_build._results_of", wrong)
     assert strakes(["report", sound.name]) == 2
     error = capsys.readouterr().err

@@ -139,8 +139,7 @@ def test_direct_fsync_stonewall_and_keep_are_translated() -> None:
 def test_a_read_alone_writes_its_data_first_without_reporting_the_write() -> None:
     command = translate("ior", "-r -F")
     assert [phase.name for phase in command.plan.phases] == ["write", "read"]
-    assert command.measured == ("read",)
-    assert any("without reporting" in note for note in command.notes)
+    assert command.measured == ("read",) and any("without reporting" in note for note in command.notes)
 
 
 def test_mdtest_phases_follow_its_flags() -> None:
@@ -294,8 +293,7 @@ def test_arbitrary_words_give_a_valid_plan_or_a_refusal_that_names_a_word(words:
 
 @pytest.mark.parametrize(("tool", "wanted"), [("ior", "abtsFcwrWRegidDokzCQZO"), ("mdtest", "bzInNiduFDCTErweWxyLv")])
 def test_all_common_options_are_supported(tool: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(wanted) <= set(tool_of(tool).options)
-    assert strakes(["run", tool, "--help"]) == 0
+    assert set(wanted) <= set(tool_of(tool).options) and strakes(["run", tool, "--help"]) == 0
     shown = capsys.readouterr().out
     assert all(f"  -{letter}" in shown for letter in wanted)
 
@@ -321,16 +319,14 @@ def test_an_ior_command_line_runs_with_intervals(tmp_path: Path, capsys: pytest.
     said = {warning["code"] for warning in document["warnings"]}
     assert "dependent-runs" in said or all(cell["low"] is not None for cell in cells.values())
     assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}
-    assert output.err.count("-Z: one random distance") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert output.err.count("-Z: one random distance") == 1 and list(tmp_path.iterdir()) == []
 
 
 def test_an_mdtest_command_line_runs_and_leaves_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = f"-n 20 -b 2 -z 1 -u -N 1 -w 100 -e 100 -d {tmp_path}"
     assert strakes(["run", "--ranks=2", "--budget", "1s", "-q", "--json", "-", "mdtest", *line.split()]) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]
-    assert [cell["id"] for cell in cells][-1] == "plan:file-removal"
-    assert len(cells) == 8
+    assert [cell["id"] for cell in cells][-1] == "plan:file-removal" and len(cells) == 8
     assert list(tmp_path.iterdir()) == []
 
 
@@ -359,8 +355,7 @@ def test_a_plan_needs_a_directory_and_takes_ranks(tmp_path: Path, capsys: pytest
         'ranks = 1\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\ndirectory = '
         '"unique"\nitems = 5\n'
     )
-    assert strakes(["run", str(plan)]) == 2
-    assert "Missing argument 'DIR'" in capsys.readouterr().err
+    assert strakes(["run", str(plan)]) == 2 and "Missing argument 'DIR'" in capsys.readouterr().err
     assert strakes(["run", str(plan), str(tmp_path), "more"]) == 2
     assert strakes(["run", str(plan), str(tmp_path), "-n", "2", "--budget", "1s", "-q", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["cells"][0]["settings"]["ranks"] == 2

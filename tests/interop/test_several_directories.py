@@ -91,8 +91,7 @@ segments = 1
     a, b, c = places
     words = line.format(a=a, b=b, c=c, plan=plan).split()
     assert strakes(*([] if words[0] == str(plan) else ["-n", "2"]), *words) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
-    assert holds_only_theirs(places)
+    assert said in " ".join(capsys.readouterr().err.split()) and holds_only_theirs(places)
 
 
 @pytest.mark.parametrize("tight", ["a", "b"])
@@ -152,6 +151,5 @@ def test_screen_and_later_commands_name_all_directories(places: list[Path], caps
     # Paths longer than the terminal are wrapped, so compare without white space.
     assert f"target:{places[0]},{places[1]}inA,{places[0]}inB" in "".join(capsys.readouterr().out.split())
     assert run(["export", "latest~1", "--format", "openmetrics"]) == 0
-    assert f'target="{all_of_them}"' in capsys.readouterr().out
-    assert run(["runs", "--json"]) == 0
+    assert f'target="{all_of_them}"' in capsys.readouterr().out and run(["runs", "--json"]) == 0
     assert [listed["target"] for listed in json.loads(capsys.readouterr().out)][-2:] == [all_of_them, str(places[0])]

@@ -62,15 +62,13 @@ def test_a_mixed_phase_costs_what_its_parts_cost() -> None:
     dump = TransferPhase("dump", "write", "file-per-process", "segmented", 4096, 8192)
     make = MetadataPhase("make", "file-create", "unique", items=10, file_bytes=100)
     plan = Plan(4, (MixedPhase("both", (Part(3, dump), Part(1, make))),))
-    assert plan.bytes_on_target() == 3 * 8192 + 10 * 100
-    assert plan.inodes_on_target() == 1 + 3 + 10 + 1
+    assert plan.bytes_on_target() == 3 * 8192 + 10 * 100 and plan.inodes_on_target() == 1 + 3 + 10 + 1
     assert plan.phases[0].operations(4) == 3 * 2 + 10
 
 
 def test_a_quarter_of_the_ranks_does_a_quarter_of_the_operations_on_shared_items() -> None:
     look = MetadataPhase("look", "file-stat", "shared", items=10, share="all")
-    assert look.operations(4) == 160
-    assert MixedPhase("both", (Part(1, look),)).operations(4) == 40
+    assert look.operations(4) == 160 and MixedPhase("both", (Part(1, look),)).operations(4) == 40
 
 
 PLAN = """{"schema": 1, "seed": %s, "team": {"ranks": %s}, "phases": [{"kind": "transfer", "name": "w", "operation": "write",
@@ -82,5 +80,4 @@ def test_four_and_four_point_zero_are_the_same_plan() -> None:
     whole, decimal = (
         plan_from_json(json.loads(PLAN % numbers)) for numbers in (("1", "2", "4", "5"), ("1.0", "2.0", "4.0", "5.0"))
     )
-    assert whole == decimal
-    assert whole.fingerprint() == decimal.fingerprint()
+    assert whole == decimal and whole.fingerprint() == decimal.fingerprint()

@@ -42,8 +42,7 @@ def test_sizes_of_requests_are_written_with_units(tmp_path: Path) -> None:
     file.write_text(f"ranks = 2\n{write}{mixed.replace('ranks = 2', '')}{sizes}")
     phase = plan_from_toml(file, seed=0)[1].phases[1]
     assert isinstance(phase, TransferPhase)
-    assert phase.read_sizes == (SizeShare(4096, 60), SizeShare(65536, 40))
-    assert phase.write_sizes == ()
+    assert phase.read_sizes == (SizeShare(4096, 60), SizeShare(65536, 40)) and phase.write_sizes == ()
 
 
 def test_hints_are_text_and_numbers_are_converted(tmp_path: Path) -> None:

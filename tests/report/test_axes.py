@@ -39,21 +39,18 @@ def test_levels_are_labelled_in_their_unit(points: list[float | str], unit: str,
 
 def test_many_levels_have_no_more_ticks_than_fit() -> None:
     ticks = x_axis(figure([2.0**power for power in range(40)])).ticks
-    assert 4 <= len(ticks) <= 9
-    assert texts(ticks)[0] == "1 B"
+    assert 4 <= len(ticks) <= 9 and texts(ticks)[0] == "1 B"
 
 
 @pytest.mark.parametrize("points", [range(2000, 26000, 2000), range(40, 70, 3), (3, 4, 5, 6, 7, 8, 9, 10, 11, 900)])
 def test_crowded_levels_within_few_decades_have_round_ticks_between_the_powers(points: Sequence[int]) -> None:
     axis = x_axis(figure([float(point) for point in points], unit=""))
-    assert 4 <= len(axis.ticks) <= 9
-    assert all(axis.low <= place <= axis.high for place, _ in axis.ticks)
+    assert 4 <= len(axis.ticks) <= 9 and all(axis.low <= place <= axis.high for place, _ in axis.ticks)
 
 
 def test_categories_are_in_the_order_of_their_first_appearance() -> None:
     axis = x_axis(figure(["b", "a", "b"], scale="category"))
-    assert axis.ticks == ((0.0, "b"), (1.0, "a"))
-    assert (axis.low, axis.high) == (-0.5, 1.5)
+    assert axis.ticks == ((0.0, "b"), (1.0, "a")) and (axis.low, axis.high) == (-0.5, 1.5)
 
 
 def test_a_published_band_widens_the_axis_only_if_it_is_near_our_points() -> None:
@@ -69,8 +66,7 @@ def test_a_published_band_widens_the_axis_only_if_it_is_near_our_points() -> Non
 def test_a_single_point_has_an_axis_around_it(points: list[float]) -> None:
     for scale in ("log", "linear"):
         axis = x_axis(figure(list(points), scale=scale))
-        assert axis.low < points[0] < axis.high
-        assert len(axis.ticks) == 1
+        assert axis.low < points[0] < axis.high and len(axis.ticks) == 1
 
 
 def test_near_values_have_an_axis_from_zero_and_distant_ones_a_log_axis() -> None:
@@ -79,14 +75,12 @@ def test_near_values_have_an_axis_from_zero_and_distant_ones_a_log_axis() -> Non
     assert texts(near.ticks) == ["0", "200", "400", "600", "800", "1,000"]
     assert near.title == "rate (MiB/s)"
     far = y_axis(figure([1, 2]), [1.0 * MIB, 1000.0 * MIB], [1.0 * MIB, 1000.0 * MIB])
-    assert far.scale == "log"
-    assert {"1", "10", "100", "1,000"} <= set(texts(far.ticks))
+    assert far.scale == "log" and {"1", "10", "100", "1,000"} <= set(texts(far.ticks))
 
 
 def test_times_on_a_log_axis_carry_their_own_units() -> None:
     axis = y_axis(figure([1, 2], y_unit="s"), [1e-6, 2e-3], [1e-6, 2e-3])
-    assert {"1 us", "100 us", "1 ms"} <= set(texts(axis.ticks))
-    assert axis.title == "rate"
+    assert {"1 us", "100 us", "1 ms"} <= set(texts(axis.ticks)) and axis.title == "rate"
 
 
 @pytest.mark.parametrize(

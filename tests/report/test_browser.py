@@ -85,8 +85,7 @@ def visit(browser: Any, file: Path) -> Iterator[Visit]:
 def test_the_report_makes_no_other_request_and_logs_no_error(visit: Visit, file: Path) -> None:
     page = visit.drawn()
     page.hover("#figure-1 .nsewdrag")
-    assert visit.requests == [file.as_uri()]
-    assert visit.complaints == []
+    assert visit.requests == [file.as_uri()] and visit.complaints == []
 
 
 def test_every_figure_is_drawn_with_every_point(visit: Visit) -> None:
@@ -138,8 +137,7 @@ def test_the_report_prints_with_figures_as_wide_as_the_paper_and_all_tables_open
         })"""
     )
     assert page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True).startswith(b"%PDF")
-    assert page.evaluate("Math.max(...window.widths)") <= 680
-    assert page.evaluate("window.closed") == 0
+    assert page.evaluate("Math.max(...window.widths)") <= 680 and page.evaluate("window.closed") == 0
     assert visit.complaints == []
 
 
@@ -220,5 +218,4 @@ def test_a_survey_of_two_minutes_prints_on_eight_pages_with_the_answer_on_the_fi
     printed = survey_visit.drawn().pdf(path=str(tmp_path / "survey.pdf"), prefer_css_page_size=True)
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
     titles = survey_visit.page.locator("main > section").first.locator("h3").all_inner_texts()
-    assert titles[0] == "How to use it"
-    assert "Confidence, and how much was measured" in titles
+    assert titles[0] == "How to use it" and "Confidence, and how much was measured" in titles

@@ -52,8 +52,7 @@ def test_error_bars_are_the_intervals_and_absent_without_one() -> None:
 
 def test_no_two_series_share_colour_dash_or_marker() -> None:
     drawn = [trace for trace in traces(drawing_of("transfer-size")) if "error_y" in trace]
-    assert len(drawn) == 3
-    assert len({trace["line"]["dash"] for trace in drawn}) == 3
+    assert len(drawn) == 3 and len({trace["line"]["dash"] for trace in drawn}) == 3
     assert len({trace["marker"]["symbol"] for trace in drawn}) == 3
     assert len({trace["line"]["color"] for trace in drawn}) == 3
 
@@ -82,8 +81,7 @@ def test_categories_have_no_lines_and_series_do_not_share_positions() -> None:
 
 def test_a_figure_whose_cells_have_no_value_is_not_drawn() -> None:
     figure = Figure("s", "t", "q", "x", "", "linear", "y", "op/s", (Series("a", (Point(1.0, "gone"),)),))
-    assert draw(figure, {}) is None
-    assert draw(replace(figure, series=()), {}) is None
+    assert draw(figure, {}) is None and draw(replace(figure, series=()), {}) is None
 
 
 def test_values_that_are_not_numbers_are_left_out() -> None:
@@ -103,8 +101,7 @@ def test_names_are_not_interpreted_as_markup() -> None:
         portrait.figures[0], series=(replace(portrait.figures[0].series[0], name=HOSTILE_PATH),), x_label="<a href='x'>"
     )
     drawing = draw(figure, cells_of(portrait))
-    assert drawing is not None
-    assert "<" not in json.dumps([trace["name"] for trace in drawing.data])
+    assert drawing is not None and "<" not in json.dumps([trace["name"] for trace in drawing.data])
     assert "<a" not in json.dumps(drawing.layout)
 
 

@@ -126,10 +126,8 @@ def test_hostile_text_in_every_place_stays_text() -> None:
         ),
     )
     rest = render_html(hostile).replace(BUNDLE, PLACEHOLDER)
-    assert len(Page(rest).scripts) == 3
-    assert "<script>alert" not in rest
-    assert "<img" not in rest
-    assert "{{ 7 * 7 }}" in rest
+    assert len(Page(rest).scripts) == 3 and "<script>alert" not in rest
+    assert "<img" not in rest and "{{ 7 * 7 }}" in rest
 
 
 def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:

@@ -13,8 +13,7 @@ from strakes.report.tables import tables_of
 def test_settings_that_all_cells_share_are_above_their_table() -> None:
     cells = [cell for cell in example_portrait().cells if cell.study == "transfer-size" and ":write" in cell.id]
     (table,) = tables_of(cells)
-    assert table.shared["layout"] == "file per process"
-    assert table.factors == ("transfer_bytes",)
+    assert table.shared["layout"] == "file per process" and table.factors == ("transfer_bytes",)
 
 
 def test_warnings_of_one_kind_are_one_notice_and_those_on_headline_figures_come_first() -> None:
@@ -23,8 +22,7 @@ def test_warnings_of_one_kind_are_one_notice_and_those_on_headline_figures_come_
     assert [notice.code for notice in gathered] == ["background-load", "cache-suspect", "impossible-rate", "few-runs"]
     reached = next(notice for notice in gathered if notice.code == "few-runs")
     assert [len(cells) for _, cells in reached.said] == [1, 2]
-    assert reached.text.startswith("For example: ")
-    assert reached.extent == "3 cells"
+    assert reached.text.startswith("For example: ") and reached.extent == "3 cells"
     assert gathered[0].extent == "whole run"
 
 
@@ -56,18 +54,15 @@ def test_every_study_has_one_section_and_every_warned_cell_its_notice_there() ->
 def test_a_study_without_figure_still_shows_its_warnings_cells_and_findings() -> None:
     portrait = replace(example_portrait(), figures=())
     part = next(part for part in sections(portrait) if part.study == "transfer-size")
-    assert not part.plots
-    assert part.findings
-    assert part.tables
-    assert [notice.code for notice in part.notices] == ["cache-suspect"]
+    assert not part.plots and part.findings
+    assert part.tables and [notice.code for notice in part.notices] == ["cache-suspect"]
 
 
 def test_the_foremost_findings_include_every_study_before_any_study_has_two() -> None:
     first = example_portrait().findings[0]
     many = [replace(first, study=study, statement=f"{study}{number}") for study in "ab" for number in range(3)]
     chosen, more = foremost(many, 3)
-    assert [finding.statement for finding in chosen] == ["a0", "a1", "b0"]
-    assert more == 3
+    assert [finding.statement for finding in chosen] == ["a0", "a1", "b0"] and more == 3
     assert foremost([], 3) == ([], 0)
 
 

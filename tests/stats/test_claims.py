@@ -31,8 +31,7 @@ def test_at_most_one_run_in_twenty_is_sure_of_a_false_claim(ratio: float) -> Non
 def test_a_claim_fails_if_one_of_its_parts_fails() -> None:
     fast, slow = values(1.0, 0.05, "a"), values(0.0, 0.05, "b")
     (found,) = judge([[Bound(fast, slow, 1.0, math.inf), Bound(slow, fast, 1.0, math.inf)]])
-    assert found is not None
-    assert (found.holds, found.grade, found.part) == (False, "sure", 1)
+    assert found is not None and (found.holds, found.grade, found.part) == (False, "sure", 1)
 
 
 def test_equal_settings_are_the_same_only_if_the_interval_is_narrow() -> None:
@@ -41,8 +40,7 @@ def test_equal_settings_are_the_same_only_if_the_interval_is_narrow() -> None:
         assert found is not None
         return found.holds, found.grade
 
-    assert same(0.01) == (True, "sure")
-    assert same(0.4)[1] == "undecided"
+    assert same(0.01) == (True, "sure") and same(0.4)[1] == "undecided"
 
 
 def test_too_few_common_blocks_give_no_judgement() -> None:

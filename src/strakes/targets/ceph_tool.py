@@ -223,6 +223,7 @@ class Daemons:
                 return error
 
         names = list(daemons)
+        self._sockets = {} if len(self._sockets) > 10_000 else self._sockets  # Names may not end.
         with ThreadPoolExecutor() as pool:
             return dict(zip(names, pool.map(ask, names), strict=True))
 

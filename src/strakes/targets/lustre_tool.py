@@ -142,8 +142,7 @@ def read_params(done: Completed) -> Params:
     limit_values(done.stdout, "\n", MOST_VALUES // 2, ends="\n")  # 1 million lines take 12 s and 600 MiB (measured).
     # Collapse white space, because the run time of the parsers grows with the square of its length.
     lines, errors = _MUCH_SPACE.sub(" ", done.stdout).splitlines(), done.stderr.splitlines()
-    missing = [match for line in errors if (match := _MISSING.match(line))]
-    names = tuple(match[1].replace("/", ".") for match in missing)
+    names = tuple(match[1].replace("/", ".") for line in errors if (match := _MISSING.match(line)))
     # Skip a login banner, which a server may print before the parameters.
     first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
     if lines and first == len(lines) and not names:
@@ -158,7 +157,7 @@ def read_params(done: Completed) -> Params:
         else:
             values[next(reversed(values))].append(line)
     texts = {name: "\n".join(lines) for name, lines in values.items()}
-    others = sum(_ERROR.match(line) is not None for line in errors) > len(missing)
+    others = sum(_ERROR.match(line) is not None for line in errors) > len(names)
     cut_off = done.status != 0 and (not names or others)
     return Params(texts, names, cut_off, explanation(done) if done.stderr else "")
 

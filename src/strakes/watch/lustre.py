@@ -29,7 +29,6 @@ _USED_FROM_JOB = re.compile(r"^\s+(\w+):\s+\{ samples:\s+(\d+), unit:\s*(\w+)(?:
 _JOB = re.compile(r'^- job_id:\s+("?)(.+?)\1\s*$')
 # Virtual block devices and partitions, which are not whole disks.
 _NO_DISK = re.compile(r"^(loop|ram|sr|zram|fd)\d|^(sd|vd|xvd|hd)[a-z]+\d+$|^(nvme|mmcblk).*p\d+$")
-_MOST_DISKS = 50_000  # Maximum number of lines of /proc/diskstats, each of which takes 500 bytes of memory.
 _TIMED = ("usecs", "usec")
 # Requests that are no evidence of service to users: requests between servers, and requests of idle clients.
 _IDLE_REQUESTS = ("statfs", "ping", "connect", "reconnect", "disconnect", "get_info", "set_info", "create", "destroy")
@@ -144,7 +143,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
 
 def disk_lines(diskstats: str) -> dict[str, str]:
     """Return disk -> the counters in its line of /proc/diskstats, without partitions and virtual devices."""
-    matches = (_DISK.match(line) for line in diskstats.splitlines()[:_MOST_DISKS])
+    matches = (_DISK.match(line) for line in diskstats.splitlines()[:50_000])  # A line takes 500 bytes of memory.
     return {match[1]: match[2] for match in matches if match and not _NO_DISK.match(match[1])}
 
 

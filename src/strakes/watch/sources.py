@@ -118,6 +118,7 @@ class TargetSource:
         return reading
 
     def _read(self, time_s: float) -> CounterReading:
+        self._numbers = {} if len(self._numbers) > 10_000 else self._numbers  # Names may not end (watch.py).
         missing: tuple[str, ...] = ()
         observation: Observation = {}
         waits: tuple[Interruption, ...] = ()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import chdir
 from dataclasses import replace
@@ -225,6 +226,17 @@ def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_o
     ready.touch()
     wait_for(lambda: not mark.exists() and not journal.read_all(default_root())[0])
     assert not any(place.iterdir())
+    ready.unlink()
+    causing = f"sh -c 'touch {mark}; until [ -e {ready} ]; do sleep 0.05; done'"
+    words = (*words[:4], causing, *words[5:])
+    running = subprocess.Popen([sys.executable, "-m", "strakes", *words], stderr=subprocess.PIPE, text=True)
+    wait_for(mark.exists)
+    for _ in range(3):  # also while the command that causes the fault still runs
+        running.send_signal(signal.SIGINT)
+        time.sleep(1.0)
+    assert "the fault is not undone yet; process" in running.communicate(timeout=60)[1] and mark.exists()
+    ready.touch()
+    wait_for(lambda: not mark.exists() and not journal.read_all(default_root())[0])
 
 
 def test_an_undo_needs_no_proc_and_stays_on_record_if_it_lacks_a_file(

@@ -247,6 +247,8 @@ class _Stroke:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, StrakesError):
             error.why = "; ".join(filter(None, (error.why, self.not_undone)))
+        elif error is not None and (left := self.left()):
+            error.add_note(left)
         last_words.remove(self.left)
         self._seen_enough.set()
         for watcher in self._watchers:

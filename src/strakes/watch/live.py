@@ -180,7 +180,7 @@ class LiveWatch:
                 events += self._read(source, now_s)
                 soon_s = _SOON_S if source.name in self._unread else math.inf
                 self._due_s[source.name] = now_s + min(source.every_s, soon_s)
-        for probe in self._probes:
+        for probe in (one for one in self._probes if not is_ending()):
             events += self._probe(probe, now_s)
         if not 0 <= now_s - self._minute[0] < _MINUTE_S:
             events += self._guarded("minute summary", partial(self._end_minute, now_s), now_s)

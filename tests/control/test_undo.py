@@ -32,7 +32,7 @@ from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.mountinfo import Mount
 
 AGREED = "--yes-this-interrupts-service"
-SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
+SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "4s", AGREED)
 
 
 def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:

@@ -55,7 +55,6 @@ def make_fault(name: str, ask: Ask) -> Fault:
     entry = FAULTS[name]
     for field in fields(ask):
         if field.name not in ("directory", "servers", *entry.takes) and getattr(ask, field.name):
-            raise BadInputError(
-                f"--{field.name.replace('_', '-')} cannot be used with the fault {name}", remedy="Leave it out."
-            )
+            word = field.name.replace("_", "-")
+            raise BadInputError(f"--{word} cannot be used with the fault {name}", remedy="Leave it out.")
     return entry.make(ask)

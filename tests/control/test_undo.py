@@ -220,7 +220,7 @@ def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_o
         running.send_signal(signal.SIGINT)
         stdout, stderr = running.communicate(timeout=60)
     assert running.returncode == 130 and mark.exists(), stderr
-    assert "80 files acknowledged, 0 of them missing afterwards" in stdout
+    assert "200 files acknowledged, 0 of them missing afterwards" in stdout
     for told in (stdout, stderr):
         assert "the fault is not undone yet; process" in told and str(ready) in told and "failover undo" in told
     ready.touch()

@@ -211,7 +211,7 @@ def test_a_command_that_hangs_is_ended_before_its_fault_is_undone(
 def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_outcome(tmp_path: Path) -> None:
     place, mark, begun, ready = (tmp_path / name for name in ("place", "mark", "begun", "ready"))
     place.mkdir()
-    slow = f"sh -c 'touch {begun}; until [ -e {ready} ]; do sleep 0.05; done; rm -f {mark}'"
+    slow = f"sh -c 'echo a >>{begun}; until [ -e {ready} ]; do sleep 0.05; done; rm -f {mark}; echo b >>{begun}'"
     words = ("failover", "drill", str(place), "--fault-command", f"touch {mark}", "--restore-command", slow, *SHORT)
     with subprocess.Popen(
         [sys.executable, "-m", "strakes", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -225,7 +225,7 @@ def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_o
         assert "the fault is not undone yet; process" in told and str(ready) in told and "failover undo" in told
     ready.touch()
     wait_for(lambda: not mark.exists() and not journal.read_all(default_root())[0])
-    assert not any(place.iterdir())
+    assert begun.read_text() == "a\nb\na\nb\n" and not any(place.iterdir())  # The guard waits for the first command.
     ready.unlink()
     causing = f"sh -c 'touch {mark}; until [ -e {ready} ]; do sleep 0.05; done'"
     words = (*words[:4], causing, *words[5:])

@@ -144,13 +144,11 @@ def _take(pipe: int) -> bool:
     return bool(os.read(pipe, 1))
 
 
-def _keep_trying(
-    path: Path, copy: int, journal: int, say: Callable[[str], None], *, needed: bool, is_caused: bool = True
-) -> str:
+def _keep_trying(path: Path, copy: int, journal: int, say: Callable[[str], None], *, needed: bool) -> str:
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
-            return put_right_open(path, copy, journal, is_caused=is_caused, needed=needed)
+            return put_right_open(path, copy, journal, needed=needed)
         except (EnvironmentLacksError, MeasurementError) as error:
             if time.monotonic() > deadline:
                 raise
@@ -184,13 +182,13 @@ def main() -> int:
         elif time.monotonic() >= deadline:
             deadline, is_ours = math.inf, is_ours or _take(pipe)
             try:
-                put_right_open(path, copy, journal, is_caused=_CAUSED in told, needed=not is_ours)
+                put_right_open(path, copy, journal, needed=not is_ours)
             except StrakesError:
                 deadline = time.monotonic() + _AGAIN_S
     is_ours = is_ours or _take(pipe)
     try:
         if not told.endswith(_TRIED):
-            _keep_trying(path, copy, journal, lambda _text: None, is_caused=_CAUSED in told, needed=not is_ours)
+            _keep_trying(path, copy, journal, lambda _text: None, needed=not is_ours)
     except StrakesError:
         return 1
     return 0

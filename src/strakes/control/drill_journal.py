@@ -29,6 +29,8 @@ from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
 _NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
 # Shell command that causes a fault if it can take the byte of a drill's pipe ($0). $1: file name of the record.
 CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; shift; (exec "$@"); exit'
+# Shell command that undoes a fault in the directory $0 (not entered if it is "."). $1: file name of the record.
+_UNDO = '[ "$0" = . ] || cd -P "$0" || cd /; shift; (exec "$@"); exit'
 _END_S = 5.0
 _MOST_BYTES = 1 << 20
 _LOOK_EVERY_S = 0.1
@@ -86,7 +88,7 @@ def put_right(path: Path, *, needed: bool = True) -> str:
             lock_file(copy, path, COMMAND_S)
             if os.fstat(copy).st_size == 0:
                 return ""
-        return put_right_open(path, file.fileno(), copy, there=False, is_caused=False, needed=needed)
+        return put_right_open(path, file.fileno(), copy, there=False, needed=needed)
 
 
 def _copy_of_guard(name: str) -> int:
@@ -106,15 +108,13 @@ def put_right_open(
     journal: int | None = None,
     *,
     there: bool = True,
-    is_caused: bool = True,
     needed: bool = True,
 ) -> str:
     """Undo the fault recorded in an open file, even if the file was moved or removed. Return how. Raises StrakesError.
 
     Returns "" if the file is empty: another process has already undone the fault. ``there``: whether the current
     directory is the drill's. ``journal``: descriptor of the other copy. One is in the store, and one in the memory of
-    the guard, which is needed if the drill stops the servers of the store. ``is_caused``: whether the commands that
-    cause the fault have ended for certain. ``needed``: whether to undo it.
+    the guard, which is needed if the drill stops the servers of the store. ``needed``: whether to undo it.
     """
     try:
         with closing(_reopened(path, descriptor)) as own:
@@ -124,10 +124,10 @@ def put_right_open(
             if not content:
                 return ""
             pending = _pending(path, content)
-            left = [] if is_caused else _end_command(path.name)
+            left = _end_commands(path.name)
             done = "nothing, because the fault did not begin"
             if needed and pending.begun:
-                done = (pending.undo.do() if there else _undo_elsewhere(pending)) or pending.undo.text
+                done = _undo(pending, there=there) or pending.undo.text
             if left:
                 what, where = "the command that causes the fault still runs", f"processes {', '.join(map(str, left))}"
                 why = f"SIGKILL does not end it. The fault may come (again). Done: {done if needed else 'nothing'}"
@@ -146,23 +146,24 @@ def put_right_open(
         raise MeasurementError("a fault could not be undone", where=str(path), why=why) from error
 
 
-def _end_command(name: str) -> list[int]:
-    """Wait for the command that causes a fault, and kill it at its time limit. ``name``: file name of the record.
+def _end_commands(name: str) -> list[int]:
+    """Wait for commands that cause or undo a fault, and kill them at their time limit. ``name``: that of the record.
 
-    If it ended after the undoing, the fault would remain. Services that it has started in other sessions are not
-    killed. Returns the ids of processes that cannot be killed.
+    If one ended after the undoing, the fault could come again, and two that undo it would disturb each other. Services
+    that they have started in other sessions are not killed. Returns the ids of causing processes that stay.
     """
-    ends_s = time.monotonic() + COMMAND_S
-    words = [CAUSE.encode(), name.encode()]
+    scripts, ends_s = (CAUSE.encode(), _UNDO.encode()), time.monotonic() + COMMAND_S
     while True:
+        now_s = time.monotonic()
         for leader, session, started in _processes():
-            if leader == session and trusted_words(Path("/proc", str(leader)), "cmdline")[2:5:2] == words:
+            words = trusted_words(Path("/proc", str(leader)), "cmdline") if leader == session else []
+            if words[4:5] == [name.encode()] and words[2] in scripts:
                 age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
                 break
         else:
             return []
-        ends_s = min(ends_s, time.monotonic() + COMMAND_S - age_s)
-        if time.monotonic() >= ends_s:
+        ends_s = min(ends_s, now_s + COMMAND_S - age_s)
+        if now_s >= ends_s:
             break
         time.sleep(_LOOK_EVERY_S)
     ends_s = time.monotonic() + _END_S
@@ -171,7 +172,7 @@ def _end_command(name: str) -> list[int]:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_LOOK_EVERY_S)
-    return left
+    return left if words[2] == scripts[0] else []
 
 
 def _processes() -> Iterator[tuple[int, int, int]]:
@@ -187,22 +188,23 @@ def _inode(found: os.stat_result) -> str:
     return f"{found.st_dev}:{found.st_ino}"
 
 
-def _undo_elsewhere(pending: Pending) -> str:
+def _undo(pending: Pending, *, there: bool) -> str:
     """Undo a fault in the drill's directory, or in / if that directory was replaced or does not answer."""
     path, inode = pending.directory
     with ExitStack() as stack:
-        there = "/"
-        with suppress(OSError, StrakesError):
-            run_unmarked(("stat", path))  # Unlike open(2), this command has a time limit, in case a server is dead.
-            found = stack.enter_context(closing(open_directory(Path(path))))
-            if _inode(os.fstat(found)) == inode:
-                there = f"/proc/{os.getpid()}/fd/{found}"
-
-        def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        place, same = "." if there else "/", tuple[str, ...]()
+        if not there:
             others = (word for name in os.environ if name.startswith(_CLUSTER_VARIABLES) for word in ("-u", name))
             same = ("env", *others, *pending.environment)
+            with suppress(OSError, StrakesError):
+                run_unmarked(("stat", path))  # Unlike open(2), this command has a time limit, in case a server is dead.
+                found = stack.enter_context(closing(open_directory(Path(path))))
+                if _inode(os.fstat(found)) == inode:
+                    place = f"/proc/{os.getpid()}/fd/{found}"
+
+        def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             try:
-                return run_unmarked(("sh", "-c", 'cd -P "$0" || cd /; exec "$@"', there, *same, *argv), timeout_s)
+                return run_unmarked(("sh", "-c", _UNDO, place, pending.path.name, *same, *argv), timeout_s)
             except StrakesError as error:
                 error.where = shlex.join(argv)
                 raise
@@ -210,7 +212,7 @@ def _undo_elsewhere(pending: Pending) -> str:
         try:
             return pending.undo.do(ask)
         except StrakesError as error:
-            if there == "/":
+            if place == "/":
                 error.why = f"the command ran in /, because {path} was replaced or does not answer. {error.why}"
                 by_hand = f"If the command needs that directory, undo the fault by hand, then remove {pending.path}."
                 error.remedy = error.remedy or by_hand

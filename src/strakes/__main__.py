@@ -18,6 +18,7 @@ def main() -> int:
     # Ignored and blocked signals are inherited. With SIGCHLD ignored, every command would seem to have succeeded.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    os.umask(os.umask(0o077) | 0o022)  # Python runs the byte code that it keeps.
     gc.set_threshold(_COLLECT_AFTER)
     from strakes.cli.main import main as strakes
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bootstrap.checkout import Checkout
+from bootstrap.checkout import ECHO, Checkout
 
 
 @pytest.fixture
@@ -18,15 +18,17 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def test_arguments_reach_the_command_unchanged(checkout: Checkout, tmp_path: Path) -> None:
-    python = checkout.install()
+    (python := checkout.install()).write_text(f"{ECHO}umask\n")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     os.utime(temporary, (0, 0))
     # With this setting, bash writes here-strings to files, which another user may exchange. Do not use any.
     environment = {"TMPDIR": str(temporary), "BASH_COMPAT": "50"}
-    called = checkout.strakes("survey", "a dir", "", "--json", "-", environment=environment)
+    loose = ("sh", "-c", 'umask 0; exec "$@"', "sh")
+    called = checkout.strakes("survey", "a dir", "", "--json", "-", environment=environment, become=loose)
     assert temporary.stat().st_mtime == 0
-    assert called.stdout.splitlines() == [str(python), "-I", "-m", "strakes", "survey", "a dir", "", "--json", "-"]
+    words = [str(python), "-I", "-m", "strakes", "survey", "a dir", "", "--json", "-"]
+    assert called.stdout.splitlines() == [*words, "0022"]  # Others can write no byte code that Python keeps.
     assert (called.returncode, called.stderr) == (0, "")
 
 

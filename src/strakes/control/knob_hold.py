@@ -25,7 +25,6 @@ from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
 
 _MOST_BYTES = 65536
-_THEIRS = "Ask that user (usually root) to run strakes knobs restore."
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,8 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path, targe
     except PermissionError:
         if os.path.lexists(path):
             what, why = f"{place.knob} was already changed by another user", f"only that user can read {path}"
-            raise BadInputError(what, where=place.name_with_host, why=why, remedy=_THEIRS) from None
+            remedy = "Ask that user (usually root) to run strakes knobs restore."
+            raise BadInputError(what, where=place.name_with_host, why=why, remedy=remedy) from None
     except OSError as error:
         what = f"{place.knob} was not changed, because the original value cannot be recorded"
         why = os.strerror(error.errno) if error.errno else str(error)

@@ -32,10 +32,7 @@ _MOST_RECORDS = 1_000_000
 # Maximum size and number of values of run.json and environment.json, and maximum length of a text in the list of runs.
 # A run on 10,000 nodes has 0.5 MB and 10,000 values. At these limits, listing the runs takes 0.1 s per run.
 _MOST_DOCUMENT_BYTES, _MOST_VALUES, _MOST_TEXT_BYTES = 4 << 20, 200_000, 1 << 16
-_FAULTS = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError),
-    *(RuntimeError, StopIteration, TypeError, ValueError),
-)
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -218,7 +215,7 @@ def told_as_damage(*runs: Run, where: str = "") -> Iterator[None]:
         run.require_whole()
     try:
         yield
-    except _FAULTS as error:
+    except (*_FAULTS, StopIteration) as error:
         if str(error) == "can't start new thread":  # a limit of the machine
             raise
         what, remedy = "strakes cannot use a stored run", "If files of the run are damaged, restore them from a backup."

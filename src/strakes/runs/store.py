@@ -55,7 +55,13 @@ class Store:
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
-        path, opened = self._new_directory(name)
+        slug, path, opened = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run", self._runs, -1
+        with store_errors(self.root):
+            os.close(open_directory(self._runs, make=0o700))
+            while opened < 0:
+                path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
+                with suppress(FileExistsError):
+                    opened = make_new_directory(path)
         with closing(opened), ExitStack() as failed, pinned(path, opened):
             failed.callback(_remove, path, os.fstat(opened))
             write_json(path / "environment.json", environment)
@@ -155,15 +161,6 @@ class Store:
             see = f"strakes report {alike[-1].id}"
             state, remedy = "complete", f"Measure again without --resume, or see the results: {see}"
         raise BadInputError(f"the last run with these options is {state}", where=alike[-1].id, remedy=remedy)
-
-    def _new_directory(self, name: str) -> tuple[Path, int]:
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
-        with store_errors(self.root):
-            os.close(open_directory(self._runs, make=0o700))
-            while True:
-                path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{os.urandom(2).hex()}"
-                with suppress(FileExistsError):
-                    return path, make_new_directory(path)
 
 
 @contextmanager

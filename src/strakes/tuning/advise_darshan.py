@@ -159,8 +159,7 @@ def read_logs(directory: Path) -> tuple[list[dict[str, Any]], list[BadInputError
 
 def _logs_below(directory: Path, errors: list[BadInputError]) -> Iterator[Path]:
     waiting = [directory]  # Path.rglob recurses, and fails if directories are deeply nested.
-    while waiting:
-        place = waiting.pop()
+    for place in waiting:
         try:
             with os.scandir(place) as entries:
                 for entry in entries:

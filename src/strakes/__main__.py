@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 
 _INTERRUPTED_STATUS = 130
 # Number of new objects between garbage collections. With Python's default of 700, each command starts 20 ms later.
@@ -18,7 +19,10 @@ def main() -> int:
     # Ignored and blocked signals are inherited. With SIGCHLD ignored, every command would seem to have succeeded.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    os.umask(os.umask(0o077) | 0o022)  # Python runs the byte code that it keeps.
+    os.umask(os.umask(0o077) | 0o022)  # Python runs the byte code that it keeps, also of this module.
+    with suppress(OSError):
+        kept = os.path.join(os.path.dirname(__file__), "__pycache__")
+        os.chmod(kept, os.stat(kept).st_mode & 0o755)
     gc.set_threshold(_COLLECT_AFTER)
     from strakes.cli.main import main as strakes
 

@@ -19,11 +19,12 @@ def test_a_journal_is_read_back_as_written(tmp_path: Path, torn: bytes) -> None:
     journal.note(last_step="monitors")
     journal.note(role="mon.a", pid=10, started=20)
     journal.note(role="mon.a", pid=11, started=21)
+    journal.note(role="node.a", pid=12, started=22)
+    (tmp_path / "a.pid").write_text("13 23 boot\n")
     journal.note(last_step="client")
     state = read_state(tmp_path)
-    assert state is not None
-    assert (state.kind, state.name, state.options) == ("ceph", tmp_path.name, {"osds": 3})
-    assert state.processes == (ProcessRecord("mon.a", 11, 21),)
+    assert state is not None and (state.kind, state.name) == ("ceph", tmp_path.name) and state.options == {"osds": 3}
+    assert state.processes == (ProcessRecord("mon.a", 11, 21), ProcessRecord("node.a", 13, 23))
     assert (state.last_step, state.ready_after_s, state.this_boot) == ("client", None, True)
     journal.note(ready_after_s=1.25, facts={"ceph_conf": "/k"})
     journal.close()

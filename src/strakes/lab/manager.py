@@ -280,6 +280,5 @@ def _remove_directory(place: Path) -> None:
 
 
 def _not_removed(what: str, where: str, why: str, place: Path) -> MeasurementError:
-    return MeasurementError(
-        what, where=where, why=why, remedy=f"Remove the cause, then run: strakes lab down {place.name}"
-    )
+    remedy = f"Remove the cause, then run: strakes lab down {place.name}"
+    return MeasurementError(what, where=where, why=why, remedy=remedy)

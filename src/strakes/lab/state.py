@@ -104,8 +104,7 @@ def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
                 # With mode 711, other users can reach the mount point, but cannot open the directory and lock it.
                 os.mkdir(lab.name, 0o711, dir_fd=above)
         except OSError as error:
-            why = error.strerror or ""
-            what = "the lab's directory cannot be made"
+            what, why = "the lab's directory cannot be made", error.strerror or ""
             raise BadInputError(what, where=str(lab), why=why, remedy=ELSEWHERE) from error
     try:
         with closing(open_guarded(lab.parent)) as above:
@@ -243,7 +242,7 @@ def read_state(directory: Path) -> LabState | None:
         try:
             record = from_record(dict[str, Any], parse_json(line))
             if "role" in record:
-                process = from_record(ProcessRecord, record)
+                process = _present(from_record(ProcessRecord, record), directory)
                 processes[process.role] = process
             else:
                 fields |= record
@@ -251,7 +250,14 @@ def read_state(directory: Path) -> LabState | None:
         except ValueError as error:
             if number < last:
                 remedy = f"Remove this line, or restart this machine and then remove {directory}."
-                where = f"{path}, line {number}"
-                what = "the journal of a lab is damaged"
+                what, where = "the journal of a lab is damaged", f"{path}, line {number}"
                 raise BadInputError(what, where=where, why=str(error), remedy=remedy) from error
     return replace(state, processes=tuple(processes.values())) if state else None
+
+
+def _present(process: ProcessRecord, lab: Path) -> ProcessRecord:
+    """Return the process that is the node now: its BMC starts another one at power-on."""
+    with suppress(OSError, ValueError):
+        pid, started, _ = (lab / f"{process.role.removeprefix('node.')}.pid").read_text().split()
+        return replace(process, pid=int(pid), started=int(started))
+    return process

@@ -227,8 +227,7 @@ def through_held(run: Runner) -> Runner:
         try:
             done = run((*CHILD, held_paths[held][1], "execute", *argv), timeout_s)
         except CommandTimeout as error:
-            where = shlex.join(argv)
-            raise CommandTimeout(error.what, where=where, why=error.why, remedy=error.remedy) from error
+            raise CommandTimeout(error.what, where=shlex.join(argv), why=error.why, remedy=error.remedy) from error
         if done.status == child.EXCHANGED_STATUS and not done.stdout and not done.stderr:
             why = f"the directory {held} was renamed or replaced"
             raise MeasurementError("a command was not run", where=shlex.join(argv), why=why)
@@ -274,8 +273,7 @@ def _unanswered(name: Call, path: str, limit_s: float) -> UnansweredError:
     if _mount_by_name(path).remote:
         why = f"{_DOING.get(name, name)} waits for a server"
         remedy = "Check whether a server is down or overloaded, then try again."
-    what = f"the file system does not answer within {limit_s:g} s"
-    return UnansweredError(what, where=path, why=why, remedy=remedy)
+    return UnansweredError(f"the file system does not answer within {limit_s:g} s", where=path, why=why, remedy=remedy)
 
 
 def _mount_by_name(path: str) -> Mount:
@@ -283,7 +281,8 @@ def _mount_by_name(path: str) -> Mount:
 
 
 _RUN = re.compile(r"\d{8}-\d{6}-")
-_DISCONNECTED = ("the file system there does not answer", "Mount the file system again, then try again.")
+_LOST = ("the file system there does not answer", "Mount the file system again, then try again.")
+DISCONNECTED = dict.fromkeys((errno.ENOTCONN, errno.ESHUTDOWN, errno.ESTALE), _LOST)
 _UNUSABLE = {
     errno.ENOENT: ("no such directory", "Create it, or give another directory."),
     errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
@@ -292,8 +291,7 @@ _UNUSABLE = {
         "you have no permission to enter this directory",
         "Give a directory that you can write to, or run strakes as another user.",
     ),
-    errno.ENOTCONN: _DISCONNECTED,
-    errno.ESTALE: _DISCONNECTED,
+    **DISCONNECTED,
 }
 
 
@@ -316,4 +314,6 @@ def find_directory(path: Path) -> tuple[Path, Mount]:
             refuse_other_kind(path, "directory", DIRECTORY.name)
         if error.errno == errno.ENOENT and _RUN.match(str(path)):
             what, remedy = "this is the id of a run, not a directory", f"To see the run: strakes report {path}"
+        elif error.errno == errno.ENOENT and os.path.abspath(path) == _mount_by_name(str(path)).mount_point:
+            what, remedy = _LOST  # The root of ceph-fuse does not exist for an evicted client.
         raise BadInputError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error

@@ -17,7 +17,7 @@ from strakes.base.errors import BadInputError, MeasurementError, ServersDeadErro
 from strakes.base.files import buffered, closing, open_directory
 from strakes.base.processes import wait_for_end
 from strakes.targets import calls
-from strakes.targets.calls import find_directory
+from strakes.targets.calls import DISCONNECTED, find_directory
 from strakes.targets.child import NEW_FILE, OPEN_DIRECTORY
 from strakes.targets.marker import (
     HEARTBEAT_S,
@@ -35,8 +35,8 @@ from strakes.targets.removal import UNANSWERED, Left, remove_with_limit, remove_
 
 _FULL = ("the file system is full", "Free some space there, or choose another directory.")
 _PROBLEMS = {
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
+    **DISCONNECTED,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _FULL),
     errno.EIO: ("the file system fails", "Check the file system and its servers, or choose another directory."),
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }

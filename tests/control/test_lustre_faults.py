@@ -52,7 +52,10 @@ def undo(fault: Fault) -> None:
 def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order(tmp_path: Path) -> None:
     names = [target.name for target in mounted_targets(SERVED)]
     assert names == ["MGS", *(f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))]
-    assert mounted_targets(SERVED)[0].mount_unless_mounted.endswith("mount -t lustre -o nosvc /dev/vdb /mnt/lt/mgs")
+    options = "nosvc,user_xattr,errors=remount-ro"
+    assert mounted_targets(SERVED)[0].mount_unless_mounted.endswith(f"lustre -o {options} /dev/vdb /mnt/lt/mgs")
+    shown = "/dev/sda /m lustre ro,noatime,svname=l-OST0001,mgsnode=a@tcp,osd=osd-ldiskfs,a,discard,a 0 0"
+    assert mounted_targets(shown)[0].mount_unless_mounted.endswith("mount -t lustre -o discard,a /dev/sda /m")
     client = "192.168.77.1@tcp:/labfs /mnt/labfs lustre rw,checksum,flock,nouser_xattr 0 0\n"
     assert mounted_targets(client) == ()
     spaced = "pool/mdt\\0401 /mnt/a\\040b lustre ro,svname=l-MDT0001,osd=osd-zfs 0 0"

@@ -23,8 +23,9 @@ from strakes.targets.lustre_tool import is_target_of
 from strakes.targets.mountinfo import unescape
 from strakes.targets.registry import detect
 
-# Mount options to repeat when the target is mounted again. Others are stored on the target's disk, but for "ro", which
-# many releases show for all targets (lustre/obdclass/obd_mount_server.c) and mount.lustre would take for read-only.
+# Mount options to repeat when the target is mounted again, and all after "osd=": those of ldiskfs, from the disk and
+# from the administrator (server_show_options() in lustre/obdclass/obd_mount_server.c, since 2.16 target/tgt_mount.c).
+# Not "ro", which many releases show for all targets and mount.lustre would take for read-only.
 _GIVEN = ("nosvc", "nomgs", "noir", "noscrub", "skip_lcfg", "skip_lfsck", "rdonly_dev")
 # Lustre needs the management server (MGS) first, then the metadata targets, then the data targets.
 _STARTS = ("MGS", "MDT", "OST")
@@ -45,7 +46,10 @@ class MountedTarget:
 
     @property
     def mount_unless_mounted(self) -> str:
-        given = [option for option in self.options if option in _GIVEN]
+        rest = next((at for at, option in enumerate(self.options, 1) if option.startswith("osd=")), len(self.options))
+        given = [option for option in self.options[:rest] if option in _GIVEN]
+        # Each option once, in its last place: this list contains those of the disk, which mount.lustre adds again.
+        given += reversed(dict.fromkeys(reversed(self.options[rest:])))
         words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
         pattern = shlex.quote(f"^[^ ]+ [^ ]+ lustre(_tgt)? ([^ ]*,)?svname={self.name}[, ]")
         return f"grep -Eq {pattern} /proc/mounts || {shlex.join(words)}"

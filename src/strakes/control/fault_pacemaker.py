@@ -203,7 +203,8 @@ class StandbyNode(PacemakerFault):
     """Put a node into standby: its services move to other nodes, and no node is fenced."""
 
     cause = "crm_standby --node {node} --update on"
-    remedy = "crm_standby --node {node} --delete"
+    # Without --lifetime, crm_standby --delete exits with 0 also if it failed (tools/crm_standby.in of Pacemaker).
+    remedy = "crm_standby --node {node} --delete --lifetime forever"
     clears = False
 
 

@@ -44,6 +44,10 @@ class Machine:
         parameter = name.rpartition(".")[2]
         if refusal := _REFUSED.get((parameter, value)):
             return self.recorded(refusal, name)
+        if parameter == "max_read_ahead_per_file_mb":  # lustre/llite/lproc_llite.c
+            limit = name.replace("_per_file", "")
+            if int(value) > int(read_params(self(["lctl", "get_param", limit])).values[limit]):
+                return self.recorded("client/err_set_param_ra.txt", name)
         self.values[name] = self.made(parameter, value)
         if parameter == "max_rpcs_in_flight" and int(value) > 8:  # client_adjust_max_dirty() in Lustre's obd.h
             self.values[name.replace(parameter, "max_dirty_mb")] = "64"

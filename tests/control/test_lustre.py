@@ -57,7 +57,9 @@ def test_a_change_reaches_every_target_and_is_undone(machine: Machine) -> None:
         assert {machine.values[f"{OSC.format(number)}.max_rpcs_in_flight"] for number in range(4)} == {"16"}
         assert {machine.values[f"{OSC.format(number)}.max_dirty_mb"] for number in range(4)} == {"64"}
         assert len(effective["osc.max_rpcs_in_flight"].values) == 4 and not effective.remarks
-    assert not machine.values
+    with changed(target(machine), {"llite.max_read_ahead_mb": 16, "llite.max_read_ahead_per_file_mb": 8}) as effective:
+        assert sorted(machine.values.values()) == ["16", "8"]
+    assert [one.outcome for one in effective.restored] == ["restored"] * 2 and not machine.values
 
 
 def test_a_silently_adjusted_value_is_reported(machine: Machine) -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -167,8 +167,7 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     """Restore or keep all changed settings in a journal, last change first. Remove the journal if all are settled."""
     states, errors = open_journals(root)
     if (state := journal.state()) is None:
-        for error in (each for each in errors if each.where == str(journal.path)):
-            raise error
+        _require_readable(journal, errors)
         return []
     newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
     # The old value in the record takes precedence, because the journal may be an outdated copy.
@@ -205,9 +204,17 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
         done.append(_outcome(state.id, entry, "not put back", None, why))
     if all(each.done for each in done):
         journal.close()
+    # A restored setting may be the limit of another one: Lustre's max_read_ahead_mb is for max_read_ahead_per_file_mb.
+    elif not silent and any(each.outcome == "restored" for each in done):
+        return [each for each in done if each.done] + settle(root, journal, keep=keep, ask=ask)
     else:
         journal.note("tried", unix_s=time.time())
     return done
+
+
+def _require_readable(journal: KnobJournal, errors: Sequence[StrakesError]) -> None:
+    for error in (each for each in errors if each.where == str(journal.path)):
+        raise error
 
 
 def _hindrance(entry: JournalEntry, root: Path, silent: str) -> str:

@@ -99,6 +99,7 @@ if name == "lctl":
     had = rules.read_text().splitlines() if rules.exists() else []
     if words[0] == "net_drop_list":
         print("LNet drop rules:", *(f"{each.split()[1]}->{each.split()[3]} (1/1 | 0)" for each in had), sep="\n")
+        print(f"found total {len(had)}")
     rule = " ".join(words[1:]).removesuffix(" --rate 1")
     had = [each for each in had if each != rule] + ([rule] if words[0] == "net_drop_add" else [])
     rules.write_text("".join(f"{each}\n" for each in had))

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from contextlib import chdir
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -28,7 +29,7 @@ from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import MountTargets, RunCommand, Undo
 from strakes.control.fault import Ask, PowerOff
-from strakes.targets.command import CommandTimeout, Completed
+from strakes.targets.command import CommandTimeout, Completed, run
 from strakes.targets.mountinfo import Mount
 
 AGREED = "--yes-this-interrupts-service"
@@ -399,18 +400,26 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
         journal.put_right(paths[1])
     assert paths[1].exists() and not (tmp_path / "by-planted").exists()
     monkeypatch.setattr("strakes.control.drill_undo.COMMAND_S", 0.1)
-    with pytest.raises(CommandTimeout, match="; where: sleep 9;"):
-        journal.put_right(journal.announce(tmp_path, "pulled the plug", RunCommand(("sleep", "9"))))
+    with pytest.raises(CommandTimeout, match="; where: timeout 9 sleep 9041;"):
+        journal.put_right(journal.announce(tmp_path, "pulled the plug", RunCommand(("timeout", "9", "sleep", "9041"))))
+    assert subprocess.run(["pgrep", "-f", "sleep 9041"]).returncode == 1  # timeout(1) makes a process group.
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_fault_is_undone_although_the_directory_of_its_drill_fails(tmp_path: Path, there: bool) -> None:
+def test_a_fault_is_undone_although_the_directory_of_its_drill_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    monkeypatch.setattr(journal, "run_unmarked", partial(run, timeout_s=0.5, mark={}))
     with faulty_mounted() as mounted, chdir(mounted.place):
-        path = journal.announce(tmp_path, "pulled the plug", RunCommand(("touch", str(tmp_path / "undone"))))
-        with path.open("r+b") as file:
-            mounted.fail("getattr", errno=errno.ENOTCONN)
-            assert journal.put_right_open(path, file.fileno(), there=there) and (tmp_path / "undone").exists()
-            mounted.mend()
+        monkeypatch.setenv("PWD", str(mounted.place))
+        for fail in (partial(mounted.fail, errno=errno.ENOTCONN), mounted.hang):
+            undo = RunCommand(("sh", "-c", f"touch {tmp_path}/undone"))
+            path = journal.announce(tmp_path, "pulled the plug", undo)
+            with path.open("r+b") as file:
+                fail("getattr")
+                assert journal.put_right_open(path, file.fileno(), there=there)
+                mounted.mend()
+            (tmp_path / "undone").unlink()
 
 
 def test_a_fault_is_undone_although_its_server_has_the_store(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -291,6 +291,24 @@ def process_start(pid: int) -> int | None:
     """Return the start time in clock ticks since boot (proc_pid_stat(5)), or None if the process has ended."""
     fields = _fields(pid)
     return None if not fields or fields[0] in "ZX" else int(fields[19])
+
+
+def running_processes() -> Iterator[tuple[int, int, int, str]]:
+    """Yield the id, session, start time (clock ticks since boot) and program of each process that has not ended."""
+    with suppress(OSError):  # There may be no /proc.
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with suppress(OSError):  # Some systems hide the processes of other users.
+                if (fields := _fields(pid)) and fields[0] not in "ZX":
+                    yield int(pid), int(fields[3]), int(fields[19]), _proc_text(pid, "comm").rstrip("\n")
+
+
+def kill_sessions(leaders: Collection[int]) -> list[int]:
+    """Send SIGKILL to all running processes of sessions. Return their ids."""
+    found = [pid for pid, session, *_ in running_processes() if session in leaders]
+    for pid in found:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    return found
 
 
 def lives_in_container(pid: int, started: int, namespace: str) -> bool:

@@ -21,7 +21,7 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError, Strakes
 from strakes.base.files import open_own, remove_kept
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
-from strakes.control.drill_journal import CAUSE, announce, put_right_open, set_begun
+from strakes.control.drill_journal import CAUSE, SHELL, announce, put_right_open, set_begun
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.targets.command import run_unmarked
 
@@ -80,7 +80,7 @@ class Promise:
     def gate(self) -> tuple[str, ...]:
         """Record that the fault begins. Return the prefix of its command. Raises StrakesError."""
         set_begun(self._path, self._files[1], begun=True)
-        return "sh", "-c", CAUSE, f"/proc/{os.getpid()}/fd/{self._pipe}", self._path.name
+        return SHELL, "-c", CAUSE, f"/proc/{os.getpid()}/fd/{self._pipe}", self._path.name
 
     def begin(self) -> None:
         """Begin a fault without a command. Raises MeasurementError if the guard process has taken the byte."""

@@ -19,18 +19,20 @@ from pathlib import Path
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json, to_json
-from strakes.base.processes import lock_file, process_start, trusted_words
+from strakes.base.processes import lock_file, running_processes, trusted_words
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
 from strakes.runs.store_files import replace_text, store_errors
-from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run_unmarked
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run, run_unmarked
 
 _NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
+SHELL = "/bin/sh"  # The PATH may lack it. The name of its process is compared.
 # Shell command that causes a fault if it can take the byte of a drill's pipe ($0). $1: file name of the record.
 CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; shift; (exec "$@"); exit'
 # Shell command that undoes a fault in the directory $0 (not entered if it is "."). $1: file name of the record.
-_UNDO = '[ "$0" = . ] || cd -P "$0" || cd /; shift; (exec "$@"); exit'
+_UNDO = '[ "$0" = . ] || cd -P "$0" || cd /; unset PWD; shift; (exec "$@"); exit'
+_NO_PWD = {"PWD": ""}  # When a shell starts, it asks the server of the directory in PWD, which may be dead.
 _END_S = 5.0
 _MOST_BYTES = 1 << 20
 _LOOK_EVERY_S = 0.1
@@ -93,8 +95,8 @@ def put_right(path: Path, *, needed: bool = True) -> str:
 
 def _copy_of_guard(name: str) -> int:
     """Open the copy of a record in the memory of its guard, which locks this copy. Return -1 if there is no guard."""
-    for pid, *_ in _processes():
-        words = trusted_words(Path("/proc", str(pid)), "cmdline")
+    for pid, session, *_ in running_processes():
+        words = trusted_words(Path("/proc", str(pid)), "cmdline") if pid == session else []
         if words[3:4] == [b"strakes.control.drill_guard"] and words[4].endswith(name.encode()):
             with suppress(OSError):
                 os.kill(pid, signal.SIGCONT)
@@ -155,8 +157,10 @@ def _end_commands(name: str) -> list[int]:
     scripts, ends_s = (CAUSE.encode(), _UNDO.encode()), time.monotonic() + COMMAND_S
     while True:
         now_s = time.monotonic()
-        for leader, session, started in _processes():
-            words = trusted_words(Path("/proc", str(leader)), "cmdline") if leader == session else []
+        for leader, session, started, program in running_processes():
+            # Reading the command line of another program could hang with its file system.
+            ours = leader == session and program == os.path.basename(SHELL)
+            words = trusted_words(Path("/proc", str(leader)), "cmdline") if ours else []
             if words[4:5] == [name.encode()] and words[2] in scripts:
                 age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
                 break
@@ -167,21 +171,14 @@ def _end_commands(name: str) -> list[int]:
             break
         time.sleep(_LOOK_EVERY_S)
     ends_s = time.monotonic() + _END_S
-    while (left := [pid for pid, session, _ in _processes() if session == leader]) and time.monotonic() < ends_s:
+    while (
+        left := [pid for pid, session, *_ in running_processes() if session == leader]
+    ) and time.monotonic() < ends_s:
         for pid in [pid for pid in left if pid != leader] or left:  # The leader ends when its command has ended.
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_LOOK_EVERY_S)
     return left if words[2] == scripts[0] else []
-
-
-def _processes() -> Iterator[tuple[int, int, int]]:
-    """Yield the id, session and start time (clock ticks since boot) of each running process."""
-    with suppress(FileNotFoundError):  # There is no /proc.
-        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-            with suppress(ProcessLookupError):
-                if (started := process_start(pid)) is not None:
-                    yield pid, os.getsid(pid), started
 
 
 def _inode(found: os.stat_result) -> str:
@@ -195,7 +192,7 @@ def _undo(pending: Pending, *, there: bool) -> str:
         place, same = "." if there else "/", tuple[str, ...]()
         if not there:
             others = (word for name in os.environ if name.startswith(_CLUSTER_VARIABLES) for word in ("-u", name))
-            same = ("env", *others, *pending.environment)
+            same = ("/usr/bin/env", *others, *pending.environment)
             with suppress(OSError, StrakesError):
                 run_unmarked(("stat", path))  # Unlike open(2), this command has a time limit, in case a server is dead.
                 found = stack.enter_context(closing(open_directory(Path(path))))
@@ -203,8 +200,9 @@ def _undo(pending: Pending, *, there: bool) -> str:
                     place = f"/proc/{os.getpid()}/fd/{found}"
 
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+            words = (SHELL, "-c", _UNDO, place, pending.path.name, *same, *argv)
             try:
-                return run_unmarked(("sh", "-c", _UNDO, place, pending.path.name, *same, *argv), timeout_s)
+                return run(words, timeout_s, mark=_NO_PWD)
             except StrakesError as error:
                 error.where = shlex.join(argv)
                 raise

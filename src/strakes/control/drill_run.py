@@ -340,7 +340,7 @@ class _Stroke:
             return
         self._say(self._fault.text)
         self._promise = promise
-        self._struck_s = time.monotonic()
+        self._struck_s, self._whom = time.monotonic(), "the command that causes the fault"
         try:
             if promise is not None and isinstance(self._fault, OneCommand):
                 self._fault.gate = promise.gate()
@@ -351,6 +351,7 @@ class _Stroke:
             why = (error.why or error.what) if isinstance(error, StrakesError) else f"{error}"
             self.failure = MeasurementError("the fault could not be caused", where=self._fault.text, why=why)
         finally:
+            self._whom = "clients"
             if promise is not None:
                 promise.caused()
         self.moments.extend(self.struck)

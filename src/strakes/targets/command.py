@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import Generic, Protocol, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.base.processes import mark_of, process_start
+from strakes.base.processes import kill_sessions, mark_of, process_start
 from strakes.base.units import format_bytes
 
 DEFAULT_TIMEOUT_S = 10.0
@@ -152,7 +152,7 @@ def run(
         finally:
             status = child.returncode
             if status is None:
-                _signal(child)
+                _kill(child)
                 with suppress(subprocess.TimeoutExpired):
                     child.wait(_REAP_S)
             if child.returncode is not None:
@@ -207,8 +207,7 @@ def share(most: int) -> int:
 def end_running() -> None:
     """Kill all running commands. Until :func:`end_grace`, limit later commands to 2 seconds."""
     _short.set()
-    for child in tuple(_running):
-        _signal(child)
+    _kill(*_running)
 
 
 def is_ending() -> bool:
@@ -221,9 +220,14 @@ def end_grace() -> None:
     _short.clear()
 
 
-def _signal(child: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
+def _kill(*children: subprocess.Popen[bytes]) -> None:
+    """Kill children with all processes of their sessions, because some programs (timeout) make process groups."""
+    leaders, ends_s = [child.pid for child in children], time.monotonic() + _REAP_S
+    for pid in leaders:
+        with suppress(OSError):  # It has ended, or is root's (sudo).
+            os.killpg(pid, signal.SIGKILL)
+    while kill_sessions(leaders) and time.monotonic() < ends_s:
+        time.sleep(_LAST_WAIT_S)
 
 
 def _too_much(argv: Sequence[str], why: str) -> CommandCutOffError:

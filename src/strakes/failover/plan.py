@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 DESCRIPTION = "cluster.toml"
+_SECRET_MODE = 0o600  # for files with SNMP communities, which can switch nodes off
 # Seconds that Lustre's recovery takes per client. One site published 420 s for 2,000 clients.
 _PUBLISHED_S_PER_CLIENT = 0.21
 _SOFT_S, _HARD_S = 300, 900  # Lustre's default soft and hard limit of recovery, in seconds.
@@ -104,7 +105,7 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
     root = Xml.fromstring(file.text)
     Xml.indent(root)
     lines = tuple(Line(html.unescape(line.text), html.unescape(line.why)) for line in file.lines)
-    return PlannedFile(file.path, Xml.tostring(root, encoding="unicode") + "\n", lines=lines)
+    return PlannedFile(file.path, Xml.tostring(root, encoding="unicode") + "\n", mode=_SECRET_MODE, lines=lines)
 
 
 def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]]:
@@ -232,7 +233,7 @@ def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cl
     ``replace``: also write to a directory with an earlier plan.
     """
     cluster, text = read_description(description)
-    files = (PlannedFile(DESCRIPTION, text), *plan_files(cluster))
+    files = (PlannedFile(DESCRIPTION, text, mode=_SECRET_MODE), *plan_files(cluster))
     try:
         with closing(open_directory(directory, make=0o777)) as opened, pinned(directory, opened):
             if (names := os.listdir(opened)) and not (replace and DESCRIPTION in names):

@@ -19,14 +19,25 @@ def main() -> int:
     # Ignored and blocked signals are inherited. With SIGCHLD ignored, every command would seem to have succeeded.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    os.umask(os.umask(0o077) | 0o022)  # Python runs the byte code that it keeps, also of this module.
-    with suppress(OSError):
-        kept = os.path.join(os.path.dirname(__file__), "__pycache__")
-        os.chmod(kept, os.stat(kept).st_mode & 0o755)
+    os.umask(os.umask(0o077) | 0o022)  # Python runs the byte code that it keeps.
+    _discard_open_caches()
     gc.set_threshold(_COLLECT_AFTER)
     from strakes.cli.main import main as strakes
 
     return strakes()
+
+
+def _discard_open_caches() -> None:
+    # Python made these directories before main(), with the umask of the caller.
+    ours = (getattr(module, "__cached__", None) for name, module in sys.modules.items() if name.startswith("strakes"))
+    for cache in {os.path.dirname(file) for file in ours if file}:
+        with suppress(OSError):
+            status = os.stat(cache)
+            if status.st_uid == os.geteuid() and status.st_mode & 0o022:
+                os.chmod(cache, status.st_mode & 0o7755)
+                for name in os.listdir(cache):
+                    with suppress(OSError):
+                        os.unlink(os.path.join(cache, name))
 
 
 if __name__ == "__main__":

@@ -102,6 +102,13 @@ def test_shell_syntax_is_not_a_host(host: str) -> None:
         HOSTS.convert(f"n1,{host}", None, None)
 
 
+def test_others_can_write_no_byte_code_of_an_installation(tmp_path: Path) -> None:
+    words = f"umask 0; {sys.executable} -I -X pycache_prefix={tmp_path} -m strakes --version"
+    assert shell(words, tmp_path).returncode == 0
+    caches = [place for place in tmp_path.rglob("src/strakes/**") if place.is_dir()]
+    assert caches and all(place.stat().st_mode & 0o022 == 0 for place in caches)
+
+
 def test_the_command_of_the_checkout_runs_no_planted_code(tmp_path: Path) -> None:
     """Planted: a bash on the PATH, a BASH_ENV file, exported shell functions, and modules of another Python."""
     ran = tmp_path / "planted-code-ran"

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import stat
 import sys
 from contextlib import suppress
 
@@ -32,10 +33,10 @@ def _discard_open_caches() -> None:
     ours = (getattr(module, "__cached__", None) for name, module in sys.modules.items() if name.startswith("strakes"))
     for cache in {os.path.dirname(file) for file in ours if file}:
         with suppress(OSError):
-            status = os.stat(cache)
-            if status.st_uid == os.geteuid() and status.st_mode & 0o022:
+            status = os.lstat(cache)
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and status.st_mode & 0o022:
                 os.chmod(cache, status.st_mode & 0o7755)
-                for name in os.listdir(cache):
+                for name in (name for name in os.listdir(cache) if name.endswith(".pyc")):
                     with suppress(OSError):
                         os.unlink(os.path.join(cache, name))
 

@@ -101,6 +101,8 @@ if name == "lctl":
         print("LNet drop rules:", *(f"{each.split()[1]}->{each.split()[3]} (1/1 | 0)" for each in had), sep="\n")
         print(f"found total {len(had)}")
     rule = " ".join(words[1:]).removesuffix(" --rate 1")
+    if words[0] == "net_drop_del" and rule not in had:
+        sys.exit("net_drop_del: No such file or directory")
     had = [each for each in had if each != rule] + ([rule] if words[0] == "net_drop_add" else [])
     rules.write_text("".join(f"{each}\n" for each in had))
 if name == "lfs":

@@ -144,6 +144,7 @@ def test_a_client_behind_a_router_is_cut_off_in_its_own_network(
     kept = (machine.state / "rules").read_text().splitlines()
     assert kept == [f"--source {rule.split()[0]} --dest {rule.split()[1]}" for rule in rules]
     undo(fault)
+    undo(fault)
     assert (machine.state / "rules").read_text() == ""
 
 

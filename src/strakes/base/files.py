@@ -560,7 +560,7 @@ def _mode_of(name: str, directory: int) -> int:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         status = None
-    mask = os.umask(0)
+    mask = os.umask(0o077)
     os.umask(mask)
     # Do not keep the mode of a file with several hard links, because another user may have made this link.
     ours = status and stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()) and status.st_nlink == 1

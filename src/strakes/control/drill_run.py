@@ -281,6 +281,7 @@ class _Stroke:
             self.interrupted = True
             # Wait for the command that causes the fault. If the command ran after the undoing, the fault would remain.
             self._caused.wait()
+            self._ended.wait(_INTERRUPTED_HANG_S)
         if self._promise is not None and not self._ended.is_set():
             self.not_undone = self._promise.leave()
         elif self._promise is not None:

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 import pytest
 
 from conftest import wait_for
 from failover.clusters import need, planned
 from lab.running import Labs
-from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.control.drill_pair import CUT_ALL, POWER_OFF, switched_off
 from strakes.control.drill_run import Drill, play
 from strakes.control.fault import Ask
@@ -105,12 +106,12 @@ ON, OFF_DUTY = 'online="true"', 'online="true" standby="true"'
 def test_a_node_whose_state_the_undoing_would_change_is_refused(
     fault: type[StandbyNode | FailResource], on: str, node: str, resource: str, failures: str, why: str, tmp_path: Path
 ) -> None:
-    commands, states, counts = list[str](), [node], [failures]
+    commands, states, counts, name = list[str](), [node], [failures], Mock(return_value="a\n")
 
     def run_one(argv: Sequence[str], timeout_s: float = 0) -> Completed:
         commands.append(argv[0])
         if "crm_node" in argv:
-            return Completed(tuple(argv), 0, "a\n", "")
+            return Completed(tuple(argv), 0, name(), "")
         text = STATE.format(node=states[0], resource=resource, failures=counts[0])
         return Completed(tuple(argv), 0, text, str(timeout_s))
 
@@ -121,8 +122,13 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
         assert refused.value.why == why
         return
     counts[0] = "0"
-    with pytest.raises(BadInputError, match="cannot switch its own power on again"):
-        FenceNode(replace(ask, via="ssh a"), run_one)
+    for name.return_value, host, match in (
+        ("a\n", "x", "cannot switch"),
+        ("b", "a.site", "cannot"),
+        ("", "x", "unknown"),
+    ):
+        with patch("socket.gethostname", return_value=host), pytest.raises(StrakesError, match=match):
+            FenceNode(replace(ask, via="ssh a"), run_one)
     ready = fault(ask, run_one)
     counts[0] = "1"
     assert ready.changed() == ("fs has failures on a" if fault is FailResource else "")

@@ -6,6 +6,7 @@ On a machine outside the cluster, the option ``--via`` gives a prefix of all com
 from __future__ import annotations
 
 import re
+import shlex
 import socket
 import threading
 import time
@@ -216,9 +217,19 @@ class FenceNode(PacemakerFault):
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
-        if self._run(through(self._via, ("crm_node", "--name"))).stdout.strip() == ask.node:
-            what, why = "a node cannot switch its own power on again", "the commands of this drill run on this node"
+        words = through(self._via, ("crm_node", "--name"))
+        unknown = "the node that runs the commands is unknown"
+        if not (name := answer_of(self._run, words, unknown).strip()):
+            raise MeasurementError(unknown, where=shlex.join(words), why="no name was printed")
+        if any(_is_same(ask.node, host) for host in (name, socket.gethostname())):
+            what, why = "a node cannot switch its own power on again", "the commands or strakes run on this node"
             raise BadInputError(what, where=ask.node, why=why, remedy="Run it on another node, or use --via.")
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return whether two names can be of one host: names without a domain fit each domain."""
+    short = one.partition(".")[0] == other.partition(".")[0]
+    return one == other or (short and not ("." in one and "." in other))
 
 
 class FailResource(PacemakerFault):

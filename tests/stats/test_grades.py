@@ -25,23 +25,20 @@ def values(level: float, noise: float = 0.05, seed: int = 1) -> dict[int, float]
 
 def test_the_better_of_two_is_chosen_and_sure() -> None:
     (answer,) = grade([Choice((values(0.0), values(math.log(1.5))))])
-    assert answer is not None
-    assert (answer.chosen, answer.grade, answer.versus.level) == (1, "sure", 0)
+    assert answer is not None and (answer.chosen, answer.grade, answer.versus.level) == (1, "sure", 0)
     assert answer.versus.low < 1.5 < answer.versus.high
 
 
 def test_the_first_sufficient_level_is_chosen_if_levels_are_ordered() -> None:
     levels = (values(-1.0), values(0.0), values(0.01), values(0.02))
     (answer,) = grade([Choice(levels, ordered=True)])
-    assert answer is not None
-    assert (answer.chosen, answer.grade, answer.versus.level) == (1, "sure", 0)
+    assert answer is not None and (answer.chosen, answer.grade, answer.versus.level) == (1, "sure", 0)
     assert {one.level for one in answer.others} == {0, 2, 3}
 
 
 def test_equal_levels_are_alike_within_a_stated_factor() -> None:
     (answer,) = grade([Choice((values(0.0, 0.02), values(0.001, 0.02)), ordered=True)])
-    assert answer is not None
-    assert (answer.chosen, answer.grade, answer.within) == (0, "alike", 1.05)
+    assert answer is not None and (answer.chosen, answer.grade, answer.within) == (0, "alike", 1.05)
 
 
 def test_noise_gives_an_undecided_answer_and_fewer_than_three_blocks_none() -> None:
@@ -55,8 +52,7 @@ def test_the_slowdown_of_whole_blocks_cancels(differences: list[float], blocks: 
     a = {n: blocks[n] + difference for n, difference in enumerate(differences)}
     b = {n: blocks[n] for n in range(len(differences))}
     contrast, plain = contrast_of(a, b), trimmed(differences)
-    assert contrast is not None
-    assert contrast.mean == pytest.approx(plain.mean, abs=1e-9)
+    assert contrast is not None and contrast.mean == pytest.approx(plain.mean, abs=1e-9)
     assert contrast.variance == pytest.approx(plain.variance, abs=1e-6)
 
 
@@ -84,8 +80,7 @@ def test_a_small_variance_by_chance_is_shrunk_towards_the_others() -> None:
 
 def test_an_answer_settled_at_an_interim_look_stays_sure() -> None:
     choices = [Choice((values(0.0), values(1.0))), Choice((values(0.0, 0.5), values(0.05, 0.5)))]
-    assert settled_at(choices, min(LOOKS) - 1) == set()
-    assert settled_at(choices, min(LOOKS)) == {0}
+    assert settled_at(choices, min(LOOKS) - 1) == set() and settled_at(choices, min(LOOKS)) == {0}
     first, _ = grade(choices)
     assert first is not None and first.grade == "sure"
 

@@ -41,8 +41,7 @@ def test_the_rank_is_the_largest_with_enough_coverage(runs: int, confidence: flo
 
 @pytest.mark.parametrize(("confidence", "runs"), [(0.9, 5), (0.95, 6), (0.98, 7), (0.99, 8), (0.5, 2)])
 def test_the_smallest_number_of_runs_follows_from_the_confidence(confidence: float, runs: int) -> None:
-    assert smallest_runs(confidence) == runs
-    assert median_interval([1.0] * runs, confidence) is not None
+    assert smallest_runs(confidence) == runs and median_interval([1.0] * runs, confidence) is not None
     assert median_interval([1.0] * (runs - 1), confidence) is None
 
 

@@ -51,8 +51,7 @@ def test_one_outlier_hides_no_shift_and_is_not_a_shift() -> None:
     values = [*np.log([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 3), *np.log([80.0, 82.0, 79.0, 81.0] * 3)]
     values[5] = math.log(2.0)
     (shift,) = level_shifts(values)
-    assert shift.index == 18
-    assert level_shifts(values[:18]) == ()
+    assert shift.index == 18 and level_shifts(values[:18]) == ()
 
 
 def test_two_shifts_are_found_with_the_levels_on_both_sides() -> None:
@@ -61,8 +60,7 @@ def test_two_shifts_are_found_with_the_levels_on_both_sides() -> None:
     first, second = level_shifts(values.tolist())
     assert (first.index, second.index) == (20, 45)
     assert [first.before, first.after, second.after] == pytest.approx([100, 70, 40], abs=1)
-    assert first.after == second.before
-    assert max(first.p_value, second.p_value) <= 0.01
+    assert first.after == second.before and max(first.p_value, second.p_value) <= 0.01
 
 
 def test_a_level_has_at_least_five_runs() -> None:

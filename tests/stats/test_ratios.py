@@ -46,8 +46,7 @@ def test_the_slowdown_of_whole_blocks_cancels_in_a_paired_ratio(a: dict[int, flo
 
 def test_only_common_blocks_count_and_none_are_refused() -> None:
     ratio = paired_ratio(dict.fromkeys(range(5), 10.0) | {9: 1e6}, dict.fromkeys(range(5), 5.0) | {7: 1e-6}, 0.9)
-    assert ratio.runs == 5
-    assert ratio.median == pytest.approx(2.0)
+    assert ratio.runs == 5 and ratio.median == pytest.approx(2.0)
     with pytest.raises(ValueError, match="at least one value"):
         paired_ratio({1: 1.0}, {2: 1.0}, 0.9)
 
@@ -89,7 +88,6 @@ def test_equal_cells_with_the_precision_that_the_margin_requires_are_called_the_
 
 
 def test_bonferroni_divides_the_error_between_comparisons() -> None:
-    assert bonferroni(0.9, 1) == pytest.approx(0.9)
-    assert bonferroni(0.9, 10) == pytest.approx(0.99)
+    assert bonferroni(0.9, 1) == pytest.approx(0.9) and bonferroni(0.9, 10) == pytest.approx(0.99)
     with pytest.raises(ValueError, match="at least 1"):
         bonferroni(0.9, 0)

@@ -21,8 +21,7 @@ def test_exact_rates_give_their_law(law: Law) -> None:
     found = fit({clients: [law.rate(clients)] * 5 for clients in CLIENTS})
     assert found.law.rate_of_one == pytest.approx(law.rate_of_one, rel=1e-6)
     assert found.law.contention == pytest.approx(law.contention, abs=1e-6)
-    assert found.law.coherency == pytest.approx(law.coherency, abs=1e-6)
-    assert found.worst_residual < 1e-6
+    assert found.law.coherency == pytest.approx(law.coherency, abs=1e-6) and found.worst_residual < 1e-6
     assert found.measured_up_to == 32
 
 
@@ -35,8 +34,7 @@ def test_the_rate_is_highest_at_the_peak(law: Law) -> None:
 
 
 def test_contention_alone_never_lets_the_rate_fall_and_full_contention_never_lets_it_rise() -> None:
-    assert Law(100.0, 0.2, 0.0).peak == math.inf
-    assert Law(100.0, 1.0, 0.01).peak == 1.0
+    assert Law(100.0, 0.2, 0.0).peak == math.inf and Law(100.0, 1.0, 0.01).peak == 1.0
 
 
 @given(laws, st.lists(st.lists(st.floats(0.8, 1.25), min_size=5, max_size=5), min_size=4, max_size=6))
@@ -54,8 +52,7 @@ def test_a_fit_is_as_good_as_any_law_nearby_not_negative_and_inside_its_interval
         return sum((middle[clients] / tried.rate(clients) - 1) ** 2 for clients in middle)
 
     assert law.contention >= 0 and law.coherency >= 0
-    assert found.contention.contains(law.contention)
-    assert found.coherency.contains(law.coherency)
+    assert found.contention.contains(law.contention) and found.coherency.contains(law.coherency)
     assert found.peak.contains(law.peak)
     assert all(found.rate(clients).contains(law.rate(clients)) for clients in (1, 16, 64))
     for factor in (0.9, 0.999, 1.001, 1.1):

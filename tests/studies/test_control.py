@@ -38,8 +38,7 @@ def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1)
 def test_only_slow_operations_reduce_the_load_stepwise_and_finally_stop_it(history: list[tuple[str, bool]]) -> None:
     path = accumulate(history, Control.after, initial=Control())
     for (before, after), felt in zip(pairwise(path), history, strict=True):
-        assert abs(after.step - before.step) <= 1
-        assert after.share in SHARES
+        assert abs(after.step - before.step) <= 1 and after.share in SHARES
         if after.stopped and not before.stopped:
             assert before.step == len(SHARES) - 1
         assert felt[1] or (after.step <= before.step and after.stopped == before.stopped)
@@ -65,8 +64,7 @@ def test_slow_operations_far_apart_do_not_reduce_the_load() -> None:
 
 def test_slow_operations_of_different_kinds_are_counted_separately() -> None:
     each = [(kind, True) for kind in ("a", "b", "c") for _ in range(TOO_MANY - 1)]
-    assert controlled(each).share == 1.0
-    assert controlled([*each, ("b", True)]).share == 0.5
+    assert controlled(each).share == 1.0 and controlled([*each, ("b", True)]).share == 0.5
 
 
 def test_after_a_calm_time_the_load_rises_and_a_failed_attempt_doubles_the_wait() -> None:

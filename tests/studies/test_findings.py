@@ -80,8 +80,7 @@ def test_the_overview_answers_every_question_of_a_small_file_system() -> None:
     assert chosen["direct-write"] == ("8 MiB O_DIRECT", "sure")
     assert chosen["strides-read"] == ("contiguous", "sure")
     assert chosen["directories-file-create"] == ("one per process", "sure")
-    assert chosen["processes-write"][1] == "alike"
-    assert chosen["files-write"][1] == "alike"
+    assert chosen["processes-write"][1] == "alike" and chosen["files-write"][1] == "alike"
     assert len(answers) == 14
 
 
@@ -123,8 +122,7 @@ def test_the_amounts_of_the_overview_fit_the_time_limit_of_a_phase(rate: float) 
 def test_data_per_process_does_not_guess_the_cache_knee() -> None:
     study = DataPerProcess()
     found = finding(study, measured(study, saturating_at_one_mebibyte), "data-per-process-knee")
-    assert found.verdict == "unknown"
-    assert "48 GiB" in found.needs
+    assert found.verdict == "unknown" and "48 GiB" in found.needs
 
 
 def test_the_cache_knee_is_found_from_the_cached_bytes() -> None:
@@ -136,8 +134,7 @@ def test_the_cache_knee_is_found_from_the_cached_bytes() -> None:
             # At most 64 MiB of the file are in the page cache.
             sample["cache"] = {"method": "cachestat", "resident_before_bytes": min(sample["bytes"], 64 * MIB)}
     found = finding(study, results_of(cells, visits), "data-per-process-knee")
-    assert found.verdict == "measured"
-    assert "With 256 MiB instead of 64 MiB per rank" in found.statement
+    assert found.verdict == "measured" and "With 256 MiB instead of 64 MiB per rank" in found.statement
 
 
 def test_metadata_ops_creates_files_again_in_a_directory_after_it_removed_as_many() -> None:

@@ -35,8 +35,7 @@ BAD_NEIGHBOURS = ["20ms", "p99", "p99=", "p99=20", "p95=20ms", "p99=fast", "p99=
     ],
 )
 def test_a_limit_is_on_bytes_or_operations_or_both(words: list[str], expected: Impact) -> None:
-    assert parse_impact(words) == expected
-    assert from_record(Impact, to_record(expected)) == expected
+    assert parse_impact(words) == expected and from_record(Impact, to_record(expected)) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,9 @@ def test_every_measuring_command_refuses_invalid_limits_with_status_2_before_it_
     command: str, option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*command.split(), str(tmp_path / "nowhere"), *option]) == 2
-    assert option[0] in capsys.readouterr().err
-    assert os.listdir(tmp_path) == []
+    assert option[0] in capsys.readouterr().err and os.listdir(tmp_path) == []
 
 
 def test_a_drill_refuses_the_option_neighbour(tmp_path: Path) -> None:
     words = ["study", "recovery", str(tmp_path), "--neighbour", "p99=20ms", "--yes-this-interrupts-service"]
-    assert run(words) in (2, 3)
-    assert os.listdir(tmp_path) == []
+    assert run(words) in (2, 3) and os.listdir(tmp_path) == []

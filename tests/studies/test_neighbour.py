@@ -83,10 +83,8 @@ def visit(
 def test_a_visit_that_slows_others_is_cancelled_once_and_the_next_one_has_less_load(
     neighbour: Neighbour, probe: Made
 ) -> None:
-    assert visit(neighbour, probe, felt(0.5, TOO_MANY)) == (1.0, 1)
-    assert neighbour.yielded
-    assert neighbour.after_visit()["slow"] == TOO_MANY
-    assert visit(neighbour, probe, []) == (0.5, 0)
+    assert visit(neighbour, probe, felt(0.5, TOO_MANY)) == (1.0, 1) and neighbour.yielded
+    assert neighbour.after_visit()["slow"] == TOO_MANY and visit(neighbour, probe, []) == (0.5, 0)
     assert not neighbour.yielded
 
 
@@ -106,8 +104,7 @@ def test_only_slow_and_failed_operations_reduce_the_load(
     share: float,
 ) -> None:
     assert visit(neighbour, probe, felt(took_s, number, errno), may_yield=may_yield) == (1.0, cancelled)
-    assert neighbour.after_visit()["operations"] == number
-    assert visit(neighbour, probe, []) == (share, 0)
+    assert neighbour.after_visit()["operations"] == number and visit(neighbour, probe, []) == (share, 0)
 
 
 def test_operations_due_before_the_load_was_reduced_do_not_count_against_it(neighbour: Neighbour, probe: Made) -> None:
@@ -135,8 +132,7 @@ def test_after_the_lowest_load_the_run_stops_and_names_the_latency(neighbour: Ne
         neighbour.before_visit()
     assert stopped.value.exit_status == 130
     assert "write-fsync 500 ms; the limit is 20.0 ms" in stopped.value.why
-    assert "--resume" in stopped.value.remedy
-    assert neighbour.summary().stopped is True
+    assert "--resume" in stopped.value.remedy and neighbour.summary().stopped is True
 
 
 def test_a_run_does_not_begin_where_operations_are_slow_without_its_load(probe: Made, neighbour: Neighbour) -> None:
@@ -152,8 +148,7 @@ def test_the_summary_separates_latencies_before_and_during_the_run(neighbour: Ne
     summary = neighbour.summary()
     assert summary.before["operations"] == 30 and summary.before["p99_s"] == pytest.approx(0.001, rel=0.01)
     assert summary.during["p99_s"] == pytest.approx(0.015, rel=0.01)
-    assert set(summary.during["kinds"]) == {"file-read", "write-fsync"}
-    assert not summary.stopped
+    assert set(summary.during["kinds"]) == {"file-read", "write-fsync"} and not summary.stopped
 
 
 def test_percentiles_are_by_nearest_rank() -> None:

@@ -68,8 +68,7 @@ def test_the_published_table_is_measured_up_to_100_000_files_and_forecast_beyond
     assert "published by Zeng et al.: 4.88 s for 244.1 MiB" in large.statement
     assert forecast.verdict == "forecast" and forecast.interval.low < 500 < forecast.interval.high
     asked = [cell.settings.get("files") for cell in study.cells(context(files=1_000_000, max_items=4_000_000))]
-    assert asked[-3:] == [10_000, 100_000, 1_000_000]
-    assert skipped_of(study, max_items=50_000)
+    assert asked[-3:] == [10_000, 100_000, 1_000_000] and skipped_of(study, max_items=50_000)
 
 
 def test_a_device_without_replication_is_named_as_such() -> None:

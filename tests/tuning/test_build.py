@@ -75,8 +75,7 @@ def test_a_failed_visit_carries_no_value(portrait_of: Build) -> None:
     visits = visits_of(TRANSFERS, flat, 6, 0.01)
     visits[0] = {**visits[0], "ended": "failed"}
     runs = {cell.id: cell.runs for cell in portrait_of(visits).cells}
-    assert runs[TRANSFERS[0].measure_id("write")] == 5
-    assert runs[TRANSFERS[1].measure_id("write")] == 6
+    assert runs[TRANSFERS[0].measure_id("write")] == 5 and runs[TRANSFERS[1].measure_id("write")] == 6
 
 
 def test_a_read_of_cached_pages_is_suspect(portrait_of: Build) -> None:
@@ -86,8 +85,7 @@ def test_a_read_of_cached_pages_is_suspect(portrait_of: Build) -> None:
         sample["cache"] = cached
     portrait = portrait_of(visits)
     suspect = {cell for warning in portrait.warnings if warning.code == "cache-suspect" for cell in warning.cells}
-    assert TRANSFERS[0].measure_id("read") in suspect
-    assert TRANSFERS[0].measure_id("write") not in suspect
+    assert TRANSFERS[0].measure_id("read") in suspect and TRANSFERS[0].measure_id("write") not in suspect
     assert all("cache-suspect" in cell.warnings for cell in portrait.cells if cell.id in suspect)
 
 

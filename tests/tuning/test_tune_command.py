@@ -50,8 +50,7 @@ def test_a_search_ends_with_a_statement_and_a_report_and_leaves_no_files(
 ) -> None:
     done = strakes("tune", "--app", app, place, "--budget", "5s", "--seed", "1", "--quiet")
     assert done.returncode == 0, done.stderr
-    assert "dump: default" in done.stdout
-    assert list(place.iterdir()) == []
+    assert "dump: default" in done.stdout and list(place.iterdir()) == []
     run = Store().open("latest")
     assert run.manifest["kind"] == "tune" and run.manifest["status"] == "complete"
     assert "Main effects" in (run.path / "report.html").read_text()

@@ -154,8 +154,7 @@ def test_a_process_in_another_container_is_alive_while_it_holds_the_lock(tmp_pat
     head["owner"]["namespace"] = "another"
     journal.path.write_text(json.dumps(head) + "\n")  # overwrites the file in place, so the lock stays
     before = open_files()
-    assert read_journal(journal.path).life() == "alive"
-    assert open_files() == before
+    assert read_journal(journal.path).life() == "alive" and open_files() == before
     journal.release()
     state = read_journal(journal.path)
     assert state.life() == "dead"

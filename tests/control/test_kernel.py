@@ -153,8 +153,7 @@ def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: 
     before = value(queue / "read_ahead_kb")
     done = strakes("knobs", "set", place, "queue.read_ahead_kb=512")
     assert done.returncode == 0 and "strakes knobs restore" in done.stdout
-    assert "queue.read_ahead_kb: 512 KiB" in done.stdout
-    assert value(queue / "read_ahead_kb") == "512"
+    assert "queue.read_ahead_kb: 512 KiB" in done.stdout and value(queue / "read_ahead_kb") == "512"
     assert strakes("runs").returncode == 0 and value(queue / "read_ahead_kb") == "512"
     assert "512 KiB" in strakes("knobs", "list", place, "queue.read_ahead_kb").stdout
     journal = strakes("knobs", "journal", place).stdout

@@ -22,8 +22,7 @@ def test_a_share_of_a_processor_is_set_and_everything_is_removed() -> None:
             assert (group.path / "cpu.cfs_period_us").read_text().strip() == "20000"
         else:
             assert (group.path / "cpu.max").read_text().strip() == "3000 20000"
-        assert cgroup.groups_of("cgroup-test") == (group.path,)
-        assert not cgroup.groups_of("cgroup")
+        assert cgroup.groups_of("cgroup-test") == (group.path,) and not cgroup.groups_of("cgroup")
         cgroup.release_groups("cgroup-test")
         unlimited = "cpu.cfs_quota_us" if group.version == 1 else "cpu.max"
         assert (group.path / unlimited).read_text().split()[0] in ("-1", "max")

@@ -46,8 +46,7 @@ def test_a_lab_that_does_not_exist_is_refused_with_the_names_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("strakes.lab.manager.all_directories", lambda: (Path("ceph"), Path("disk")))
-    assert run(["lab", "down", "dsik"]) == 2
-    assert "Did you mean disk?" in capsys.readouterr().err
+    assert run(["lab", "down", "dsik"]) == 2 and "Did you mean disk?" in capsys.readouterr().err
 
 
 def test_missing_packages_exit_with_3_and_leave_no_files(

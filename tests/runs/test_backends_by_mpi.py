@@ -222,8 +222,7 @@ def test_the_hints_in_effect_are_reported_and_ignored_hints_are_named(
     wanted = {name: [value, told["hints"].get(name, "")] for name, value in asked if told["hints"].get(name) != value}
     assert told["hints_not_in_effect"] == wanted
     if way == WAYS[0]:
-        assert told["hints"]["cb_buffer_size"] == "1048576"
-        assert list(wanted) == ["no_such_hint"]
+        assert told["hints"]["cb_buffer_size"] == "1048576" and list(wanted) == ["no_such_hint"]
 
 
 @pytest.mark.parametrize(
@@ -242,8 +241,7 @@ def test_wrong_data_are_found(engine: MpiEngine, way: Way, workspace: Workspace,
     result = engine.run(Plan(RANKS, phases), workspace.path, "x", 60, in_pause(corrupt))
     assert result.ended == "failed"
     assert [error.what for error in result.errors] == ["the data read are not the data written"]
-    assert result.errors[0].where["path"] == "x/data.data"
-    assert result.cleaned
+    assert result.errors[0].where["path"] == "x/data.data" and result.cleaned
     check_usable(engine, way, workspace.path)
 
 

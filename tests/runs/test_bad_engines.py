@@ -32,8 +32,7 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def start_fails(executable: Path) -> EnvironmentLacksError:
     with LocalEngine(executable) as engine, pytest.raises(EnvironmentLacksError) as caught:
         engine.start()
-    assert caught.value.where == str(executable)
-    assert caught.value.remedy
+    assert caught.value.where == str(executable) and caught.value.remedy
     return caught.value
 
 
@@ -150,8 +149,7 @@ for plan in plans():
 """
     with LocalEngine(fake_engine(body)) as engine:
         result = engine.run(PLAN, workspace.path, "v1", 60, lambda _: engine.cancel())
-    assert result.ended == "cancelled"
-    assert result.errors[0].what == "rank 1 hangs"
+    assert result.ended == "cancelled" and result.errors[0].what == "rank 1 hangs"
     assert len(result.errors) == 2
 
 

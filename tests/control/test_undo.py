@@ -243,6 +243,10 @@ def test_an_interrupt_during_a_slow_undo_leaves_it_to_the_guard_and_prints_the_o
 def test_an_undo_needs_no_proc_and_stays_on_record_if_it_lacks_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path, copy, nothing = journal.announce(tmp_path, "x", RunCommand(("true",))), os.memfd_create("x"), os.open("/", 0)
+    os.write(copy, path.read_bytes())
+    path.unlink()
+    assert f"stays (No such file or directory): remove {path}," in journal.put_right_open(path, copy, nothing)
     path = journal.announce(tmp_path, "pulled the plug", RunCommand(("touch", str(tmp_path / "undone"))))
     with monkeypatch.context() as patch:
         patch.setattr(RunCommand, "do", Mock(side_effect=FileNotFoundError("/missing")))

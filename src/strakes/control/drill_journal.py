@@ -135,10 +135,14 @@ def put_right_open(
                 why = f"SIGKILL does not end it. The fault may come (again). Done: {done if needed else 'nothing'}"
                 raise MeasurementError(what, where=where, why=why, remedy="When it ends, run: strakes failover undo")
             os.ftruncate(own, 0)
-            with suppress(OSError):
+            try:
                 if journal is not None:
                     with closing(_reopened(path, journal)) as stored:
                         os.ftruncate(stored, 0)
+            except (OSError, StrakesError) as error:
+                why = error.why if isinstance(error, StrakesError) else error.strerror or ""
+                done += f". Its record stays ({why}): remove {path}, or the next command undoes the fault again"
+            with suppress(OSError):
                 remove_kept(path)
             return done
     except StrakesError:

@@ -80,9 +80,12 @@ def visit(
     return share, engine.times
 
 
+@pytest.mark.parametrize("stepped_s", [0.0, -3600.0])
 def test_a_visit_that_slows_others_is_cancelled_once_and_the_next_one_has_less_load(
-    neighbour: Neighbour, probe: Made
+    neighbour: Neighbour, probe: Made, monkeypatch: pytest.MonkeyPatch, stepped_s: float
 ) -> None:
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + stepped_s)
     assert visit(neighbour, probe, felt(0.5, TOO_MANY)) == (1.0, 1) and neighbour.yielded
     assert neighbour.after_visit()["slow"] == TOO_MANY and visit(neighbour, probe, []) == (0.5, 0)
     assert not neighbour.yielded

@@ -255,6 +255,7 @@ class Neighbour:
         self._of_visit = 0
         self._heard_s = time.time()
         self._counts_from_s = self._heard_s + _WARM_UP_S
+        self._apart_s = self._heard_s - time.monotonic()
 
     @property
     def share(self) -> float:
@@ -318,6 +319,10 @@ class Neighbour:
 
     def _listen(self) -> bool:
         now_s = time.time()
+        step_s = now_s - time.monotonic() - self._apart_s  # The clock may be set. The engine's times follow it.
+        self._apart_s += step_s
+        self._heard_s += step_s
+        self._counts_from_s += step_s
         new = self._probe.take()
         self._all += new
         felt = [

@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import stat
 import sys
 from contextlib import suppress
 
@@ -33,12 +32,14 @@ def _discard_open_caches() -> None:
     ours = (getattr(module, "__cached__", None) for name, module in sys.modules.items() if name.startswith("strakes"))
     for cache in {os.path.dirname(file) for file in ours if file}:
         with suppress(OSError):
-            status = os.lstat(cache)
-            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and status.st_mode & 0o022:
-                os.chmod(cache, status.st_mode & 0o7755)
-                for name in (name for name in os.listdir(cache) if name.endswith(".pyc")):
+            place = os.open(cache, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            status = os.fstat(place)
+            if status.st_uid == os.geteuid() and status.st_mode & 0o022:
+                os.fchmod(place, status.st_mode & 0o7755)
+                for name in (name for name in os.listdir(place) if name.endswith(".pyc")):
                     with suppress(OSError):
-                        os.unlink(os.path.join(cache, name))
+                        os.unlink(name, dir_fd=place)
+            os.close(place)
 
 
 if __name__ == "__main__":

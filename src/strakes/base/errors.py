@@ -71,7 +71,7 @@ class StrakesError(Exception):
 
 
 def shortened(text: str) -> str:
-    """Return the text without secrets, and without what follows its first 4,000 characters."""
+    """Return the first 4,000 characters of a text, without secrets."""
     shown = without_secrets(text[: 2 * _MOST_CHARACTERS])
     return shown if len(shown) <= _MOST_CHARACTERS else f"{shown[: _MOST_CHARACTERS - 3]}..."
 

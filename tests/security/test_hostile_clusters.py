@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -394,7 +395,9 @@ def test_a_reader_of_a_configuration_has_no_rights_of_root(tmp_path: Path, monke
     with confined({"a/b": "text"}) as (place, words):
         done = run([*words, "sh", "-c", f"pwd; id -u; cat {place}/a/b {tmp_path}/victim; env; echo >{place}/a/c"])
         assert os.listdir(place / "a") == ["b"]
-    assert done.stdout.startswith("/\n65534\ntext") and "s3cr3t" not in done.stdout and done.stderr.count("denied") == 2
+    user = int(done.stdout.split()[1])
+    assert done.stdout.startswith(f"/\n{user}\ntext") and "s3cr3t" not in done.stdout
+    assert done.stderr.count("denied") == 2 and user not in {each.pw_uid for each in pwd.getpwall()}
 
 
 @pytest.mark.parametrize(
@@ -488,7 +491,13 @@ def test_a_directory_cannot_pass_for_the_running_cluster(tmp_path: Path, monkeyp
 
 
 def test_no_finding_and_no_file_for_another_program_has_a_secret(tmp_path: Path) -> None:
-    pairs = "".join(f'<nvpair id="{name}" name="{name}" value="hunt-{name}"/>' for name in ("password", "passwd"))
+    values = {
+        "password": "hunt-a",
+        "passwd": "hunt-b",
+        "options": "username=me,password=hunt-c",
+        "cmd": "--token hunt-d",
+    }
+    pairs = "".join(f'<nvpair id="{name}" name="{name}" value="{value}"/>' for name, value in values.items())
     device = f'<primitive id="f" class="stonith" type="fence_ipmilan"><instance_attributes id="a">{pairs}'
     text = _CIB.format(long="n", constraints="", levels="")
     plan(tmp_path, text.replace("<resources>", f"<resources>{device}</instance_attributes></primitive>"))
@@ -498,3 +507,4 @@ def test_no_finding_and_no_file_for_another_program_has_a_secret(tmp_path: Path)
     written = Xml.tostring(setup.pacemaker.readable(), "unicode")
     assert 'name="passwd"' in written and "hunt-" not in written
     assert rewritten_drbd('net { shared-secret "hunt-a"; }') == 'net { shared-secret "xxxxxx" ; }\n'
+    assert "hunt" not in rewritten_drbd('fence-peer "curl -u me:hunt-a https://x";')

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import chain
 
 from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import without_secrets
 from strakes.failover.known_options import options_of
 from strakes.failover.limits import MOST_DEPTH
 
@@ -126,10 +127,10 @@ def rewritten_drbd(text: str) -> str:
             if outside if before == "include" else opens:
                 why = f"drbdadm could open a file outside of the directory: {token}"
                 raise BadInputError("strakes does not pass this file to drbdadm", why=why)
-            if before == "shared-secret":
+            if before.endswith("-secret"):
                 words.append(re.sub(r"[^\";]", "x", token))  # Keep the length of a secret, because drbdadm checks it.
             elif quoted:
-                words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", token[1:-1]) + '"')
+                words.append('"' + re.sub(r'[^ -~]|[\\"]', "?", without_secrets(token[1:-1])) + '"')
             elif before == "usage-count" and token in ("yes", "ask"):
                 words.append("no")  # With usage-count yes, drbdadm would report to LINBIT.
             else:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
-from strakes.base.foreign_text import is_secret
+from strakes.base.foreign_text import is_secret, without_secrets
 from strakes.failover.facts import TRUE, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
 from strakes.failover.pacemaker_resources import (
@@ -489,9 +489,11 @@ def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple
 
 
 def _hide_secrets(root: Xml.Element) -> None:
-    hidden = {pair for pair in root.iter("nvpair") if is_secret(pair.get("name", ""), pair.get("value", ""))}
-    for pair in hidden:
-        pair.set("value", "hidden")
+    hidden = set()
+    for one in (*root.iter("nvpair"), *root.iter("recipient")):
+        if is_secret(one.get("name", ""), value := one.get("value", "")) or without_secrets(value) != value:
+            one.set("value", "hidden")
+            hidden.add(one)
     changed = {one.get("id") for one in root.iter("primitive") if not hidden.isdisjoint(one.iter("nvpair"))}
     for resource in root.iter("lrm_resource"):
         if resource.get("id", "").partition(":")[0] in changed:

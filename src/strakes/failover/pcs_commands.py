@@ -375,8 +375,7 @@ def _resource(builder: CibBuilder, line: _Line) -> list[str]:
 
 
 def _operations(line: _Line) -> Iterator[tuple[str, dict[str, str]]]:
-    old = _Line(line.text.partition(":")[2].strip())
-    for child in (old, *line.children):
+    for child in (_Line(line.text.partition(":")[2].strip()), *line.children):
         name, _, rest = child.text.partition(" ")
         if name:
             body = re.sub(r"\([^()]*\)", "", rest) if not name.endswith(":") else ""

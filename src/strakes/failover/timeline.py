@@ -198,8 +198,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     if habits:
         # Similar waits recur. The longest wait is no outage if the log before the fault is shorter than two intervals.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
-        every_s = max(later - earlier for earlier, later in pairwise(moments))
-        if fault_s - waits[0].began_s < 2 * every_s:
+        if fault_s - waits[0].began_s < 2 * max(later - earlier for earlier, later in pairwise(moments)):
             return failed, bool(failed)
     left_out = {*episode, *habits}
     others = [wait.asking_s for wait in waits if wait not in left_out]
@@ -236,8 +235,7 @@ def _standing_apart(before: Sequence[_Wait], after: Sequence[_Wait]) -> list[_Wa
     usual_s = statistics.median(wait.asking_s for wait in before or after)
     most_s = max((wait.asking_s - usual_s for wait in before), default=0.0)
     limit_s = _FAR_BEYOND * most_s if len(before) >= _ENOUGH else math.inf
-    by_length = sorted(after, key=lambda wait: wait.asking_s)
-    for shorter, longer in pairwise([None, *by_length]):
+    for shorter, longer in pairwise([None, *sorted(after, key=lambda wait: wait.asking_s)]):
         assert longer is not None
         shorter_s = max(most_s, shorter.asking_s - usual_s if shorter else 0.0)
         if longer.asking_s - usual_s > max(_APART * shorter_s, _LEAST_S):

@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import re
+import secrets
 import shlex
 import shutil
 import tempfile
@@ -34,8 +35,8 @@ _LIMIT_S = 20.0  # Time limit in seconds of each program that checks files.
 _SECTIONS = frozenset({"totem", "interface", "nodelist", "node", "quorum", "device", "net"})
 # Characters to replace in corosync.conf. Slashes are among them, so that no value is a path.
 _ODD = re.compile(r"[^\w .,:@%+*-]")
-_NOBODY = 65534  # User id of nobody (proc_sys_kernel(5)).
-_AS_NOBODY = ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs"]
+# Ids of transient services (systemd, UIDS-GIDS). Unlike nobody, one drawn at random has no other processes.
+_FREE_IDS = range(61184, 65520)
 # Messages about missing permissions, missing programs or a crash. They do not concern the checked files.
 _NOT_HERE = re.compile(
     r"unshare failed|setpriv:|Operation not permitted|Permission denied|assertion|Module not loaded"
@@ -135,10 +136,9 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
         nodes = read_corosync(text, "").one("nodelist").all("node")
         addresses = list(links_of(nodes[0]).values()) if nodes else []
         added = [f'ip address add "${number}" dev lo' for number, _ in enumerate(addresses, 1)]
-        script = " && ".join(
-            ["ip link set lo up", *added, f"exec {shlex.join(words)} corosync -t -c {place}/corosync.conf"]
-        )
-        user = [] if _AS_NOBODY[0] in words else ["--user", "--map-root-user"]
+        check = f"exec {shlex.join(words)} corosync -t -c {place}/corosync.conf"
+        script = " && ".join(["ip link set lo up", *added, check])
+        user = [] if "setpriv" in words else ["--user", "--map-root-user"]
         return _verdict("corosync", run(["unshare", *user, "--net", "sh", "-c", script, "sh", *addresses], _LIMIT_S))
 
 
@@ -163,13 +163,14 @@ def confined(files: Mapping[str, str | bytes]) -> Iterator[tuple[Path, list[str]
             os.close(open_directory((place / file).parent, make=0o700))
             write_kept(place / file, content, mode=0o640)
         if os.geteuid() == 0:
+            user = secrets.choice(_FREE_IDS)
             try:
                 for path in (place, *place.rglob("*")):
-                    os.chown(path, 0, _NOBODY)
+                    os.chown(path, 0, user)
                     path.chmod(0o750 if path.is_dir() else 0o640)
-                words += _AS_NOBODY
+                words += ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
             except OSError as error:
-                # chown fails with EINVAL in a user namespace without user nobody. There, root is an ordinary user.
+                # chown fails with EINVAL in a user namespace without this id. There, root is an ordinary user.
                 if error.errno != errno.EINVAL:
                     raise
         yield place, words

@@ -27,6 +27,9 @@ CHUNKSERVERS = """chunk servers:|10.75.198.90|9501|1|-|3.0.117|0|maintenance_off
 chunk servers:|10.75.198.90|9502|2|-|3.0.117|0|maintenance_on|1|182743040|2080374784|-|0|0|0
 chunk servers:|10.75.198.91|9503|3|-|-|-|-|-|-|-|-|-|-|-
 """
+MOOSEFS_4 = """chunkservers:|10.75.198.90|9501|1|-|4.59.2|0|normal|maintenance_off|1|7|20|-|0|0|0
+Disconnected chunk servers:|10.75.198.91|9502|2|maintenance off
+"""
 
 
 def xml(name: str) -> ElementTree.Element:
@@ -127,6 +130,8 @@ def test_a_moosefs_is_its_master_and_chunkservers() -> None:
     assert (told.version, told.metadata_targets[0].name) == ("3.0.117", "master")
     assert [one.state for one in told.data_targets] == ["online", "maintenance on", "disconnected"]
     assert [line.split()[0] for line in unlike_targets(told)] == ["10.75.198.90:9502", "10.75.198.91:9503"]
+    later = moosefs.describe("10.75.198.90", "9421", rows(MASTER), rows(MOOSEFS_4)).data_targets
+    assert [(one.state, one.free_bytes) for one in later] == [("online", 13), ("disconnected", 0)]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +156,7 @@ def test_an_nfs_mount_is_described_by_its_options() -> None:
         ("fuse.glusterfs", "--glusterd-sock=x:vol", "rw,user_id=0"),
         ("fuse.glusterfs", "10.0.0.1:vol", "rw,user_id=65534"),
         ("fuse", "mfs#-evil:9421", "rw,user_id=0"),
+        ("fuse.mfs", "-evil:9421", "rw,user_id=0"),
         ("fuse", "mfs#10.0.0.1:9421", "rw,user_id=65534"),
         ("fuse.ceph-fuse", "ceph-fuse", "rw,user_id=65534"),
     ],
@@ -168,6 +174,7 @@ def test_a_planted_source_of_a_mount_reaches_no_tool(kind: str, source: str, opt
         ("nfs4", "filer:/export", nfs.NfsTarget),
         ("fuse.glusterfs", "10.0.0.1:vol", gluster.GlusterTarget),
         ("fuse", "mfs#10.0.0.1:9421", moosefs.MooseFsTarget),
+        ("fuse.mfs", "mfsmaster:9421/below", moosefs.MooseFsTarget),
     ],
 )
 def test_each_file_system_is_detected_by_its_mount_and_has_limits_with_a_reason(

@@ -1,4 +1,4 @@
-"""MooseFS: master, chunkservers and goals from ``mfscli`` and ``mfsgetgoal``, and counters of the client."""
+"""MooseFS: master, chunkservers and goals from ``mfscli`` and ``mfsgetsclass``, and counters of the client."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 from strakes.targets.target import said
 
-# Source of a mount by mfsmount(8): "mfs#HOST:PORT", followed by a directory if only a subdirectory is mounted.
-_SOURCE = re.compile(r"mfs#(?P<host>(?!-)[\w.-]+)(:(?P<port>\d+))?")
+# Source of a mount by mfsmount(8): "HOST:PORT" with type fuse.mfs, or "mfs#HOST:PORT", and a subdirectory if mounted.
+_SOURCE = re.compile(r"(mfs#)?(?P<host>(?!-)[\w.-]+)(:(?P<port>\d+))?(/.*)?", re.DOTALL)
 _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
 
 
@@ -49,7 +49,7 @@ def goal(path: str) -> Command[str]:
             raise MeasurementError("the MooseFS goal of the path cannot be read", where=path, why=done.last_line)
         return match[1]
 
-    return Command(("mfsgetgoal", path), read)
+    return Command(("mfsgetsclass", path), read)  # MooseFS 4 has no mfsgetgoal.
 
 
 class MooseFsTarget(RemoteTarget):
@@ -63,10 +63,11 @@ class MooseFsTarget(RemoteTarget):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        return _SOURCE.match(mount.source) is not None
+        match = _SOURCE.fullmatch(mount.source)
+        return match is not None and (mount.file_system != "fuse" or match[1] is not None)
 
     def _parts(self, known: Description) -> Description:
-        match = _SOURCE.match(self.mount.source)
+        match = _SOURCE.fullmatch(self.mount.source)
         assert match is not None
         host, port = match["host"], match["port"] or "9421"
         run = self.run_near_servers
@@ -92,15 +93,17 @@ def describe(
     host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]
 ) -> Description:
     """Return the description of the file system from the tables IN (``master``) and CS (``chunkservers``) of mfscli."""
-    info = {row[1]: row[2] for row in master if row[0] == "master info:" and len(row) > 2}
+    info = {row[1]: row[2] for row in master if len(row) > 2}
     targets = []
-    for row in (row for row in chunkservers if row[0] == "chunk servers:" and len(row) > 10):
-        _, address, own_port, number, _, _, _, maintenance, _, used, total = row[:11]
+    tables = [row for row in chunkservers if row[0].lower().replace(" ", "").endswith("chunkservers:")]
+    for _, address, own_port, number, *row in (row for row in tables if len(row) > 3):
+        # MooseFS 4 has one more column before this. mfscli prints no sizes for a disconnected chunkserver.
+        at = next((at for at, text in enumerate(row) if text.startswith("maintenance")), len(row))
+        maintenance, _, used, total = (*row[at : at + 4], *[""] * 4)[:4]
         state = "online" if maintenance == "maintenance_off" else maintenance.replace("_", " ")
-        # mfscli prints no sizes for a disconnected chunkserver, so missing sizes show this state.
-        sizes = (whole(total), whole(total) - whole(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
-        state = state if sizes[0] else "disconnected"
+        sizes = (whole(total), max(whole(total) - whole(used), 0)) if total.isdecimal() and used.isdecimal() else (0, 0)
         index = whole(number) if number.isdecimal() else None
+        state = state if sizes[0] else "disconnected"
         targets.append(StorageTarget(f"{address}:{own_port}", index, address, state, *sizes))
     name = f"{host}:{port}"
     hosts = Counter(target.server for target in targets)

@@ -178,14 +178,16 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
     S3Connection connection;
     connection.end_at(std::chrono::steady_clock::now() + std::chrono::hours(1));
     const S3Answer there = connection.ask({.method = "HEAD", .key = marker()});
-    if (there.error == ENOENT) {
+    const bool hidden = there.error == EACCES;  // A key that may not read gets 403 also for a missing object.
+    if (there.error == ENOENT || hidden) {
         std::string mark;
         std::vector<std::string> keys;
         if (const S3Answer answer = connection.list(prefix, mark, keys, 1); answer.error != 0)
             return failure_of("ListObjectsV2", connection, answer.error, prefix, kNotRemoved);
         if (keys.empty()) return std::nullopt;
-        return failure_of("HEAD", connection, ENOENT, marker(), kNotRemoved,
-                          "objects are listed, but not the one that marks them as made by strakes");
+        return failure_of("HEAD", connection, there.error, marker(), kNotRemoved,
+                          hidden ? "objects are listed, but the key may not read them"
+                                 : "objects are listed, but not the one that marks them as made by strakes");
     }
     if (there.error != 0) return failure_of("HEAD", connection, there.error, prefix, kNotRemoved);
     for (unsigned pass = 0;; ++pass) {

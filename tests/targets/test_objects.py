@@ -191,6 +191,8 @@ def test_without_the_marker_nothing_is_removed_and_objects_are_named(store: Stor
     [left] = remove(workspace)
     assert "objects are listed, but not the one that marks them" in left.why
     assert store.keys == before and workspace.exists()
+    store.refuses = "HEAD"
+    assert "the key may not read them" in remove(workspace)[0].why
     store.keys = {"w/q/theirs"}
     assert remove(workspace) == ()
 

@@ -123,10 +123,14 @@ def test_only_a_server_of_the_file_system_of_the_directory_is_replaced(
     active["b"]["name"] = "d"  # Another server has taken over meanwhile.
     assert "ceph mds fail d," in fault.changed()
     active["b"]["name"] = "b"
-    systems[1]["mdsmap"]["flags"] = 19
-    with pytest.raises(BadInputError, match="no standby metadata server that may take over") as refused:
-        make_fault("mds-fail", Ask(tmp_path))
-    assert refused.value.why == "b is up:active, c is up:standby, joinable is false"
+    standby = dump["standbys"][0]
+    # A standby-replay server takes over only its own rank.
+    for rank, flags, said in ((-1, 19, "c is up:standby, joinable is false"), (1, 18, "c is up:standby-replay")):
+        systems[1]["mdsmap"]["flags"] = flags
+        standby |= {"rank": rank, "state": said.split()[2].strip(",")}
+        with pytest.raises(BadInputError, match="no standby metadata server that may take over") as refused:
+            make_fault("mds-fail", Ask(tmp_path))
+        assert refused.value.why == f"b is up:active, {said}"
     wrong: tuple[Any, ...] = (None, [], {"filesystems": None}, dump | {"standbys": [None]}, dump | {"standbys": [{}]})
     for dump in wrong:  # noqa: B007 - the monitors answer with it
         with pytest.raises(MeasurementError, match="ceph fs dump is not understood"):

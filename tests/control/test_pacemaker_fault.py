@@ -85,6 +85,9 @@ def test_an_unknown_node_resource_or_directory_is_refused_with_the_known_ones(vi
 STATE = """<r><nodes><node name="a" {node}/><node name="b" online="true"/></nodes><resources>
 <resource id="fs" role="Started" {resource}><node name="a"/></resource></resources><node_history><node name="a">
 <resource_history id="fs" fail-count="{failures}"/></node></node_history></r>"""
+DEVICES = """<cib><configuration><resources><primitive id="bmc" class="stonith" type="fence_ipmilan"/>
+<primitive id="disk" class="stonith" type="external/sbd"/></resources>
+<fencing-topology>{}</fencing-topology></configuration></cib>"""
 ON, OFF_DUTY = 'online="true"', 'online="true" standby="true"'
 
 
@@ -105,12 +108,12 @@ ON, OFF_DUTY = 'online="true"', 'online="true" standby="true"'
 def test_a_node_whose_state_the_undoing_would_change_is_refused(
     fault: type[StandbyNode | FailResource], on: str, node: str, resource: str, failures: str, why: str, tmp_path: Path
 ) -> None:
-    commands, states, counts, name = list[str](), [node], [failures], Mock(return_value="a\n")
+    commands, states, counts, name, levels = list[str](), [node], [failures], Mock(return_value="a\n"), ""
 
     def run_one(argv: Sequence[str], timeout_s: float = 0) -> Completed:
         commands.append(argv[0])
-        if "crm_node" in argv:
-            return Completed(tuple(argv), 0, name(), "")
+        if "crm_node" in argv or "cibadmin" in argv:
+            return Completed(tuple(argv), 0, name() if "crm_node" in argv else DEVICES.format(levels), "")
         text = STATE.format(node=states[0], resource=resource, failures=counts[0])
         return Completed(tuple(argv), 0, text, str(timeout_s))
 
@@ -125,9 +128,12 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
         ("a\n", "x", "cannot switch"),
         ("b", "a.site", "cannot"),
         ("", "x", "unknown"),
+        ("b", "x", "would stay off"),
     ):
         with patch("socket.gethostname", return_value=host), pytest.raises(StrakesError, match=match):
-            FenceNode(replace(ask, via="ssh a"), run_one)
+            FenceNode(replace(ask, node="a", via="ssh a"), run_one)
+    levels = '<fencing-level target="a" index="1" devices="bmc"/><fencing-level target="a" index="2" devices="disk"/>'
+    assert FenceNode(replace(ask, node="a", resource="", via="ssh a"), run_one).undo
     ready = fault(ask, run_one)
     counts[0] = "1"
     assert ready.changed() == ("fs has failures on a" if fault is FailResource else "")

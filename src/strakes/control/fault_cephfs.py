@@ -61,7 +61,7 @@ class MetadataServerFault(Fault):
         victim = next((server for server in self.before.values() if server.rank == 0 and server.state == _ACTIVE), None)
         said = [f"{server.name} is {server.state}" for server in self.before.values()]
         said += ["joinable is false"] if (closed := flags & _NOT_JOINABLE_FLAG) else []
-        if victim is None or closed or not any(server.state in _STANDBYS for server in self.before.values()):
+        if victim is None or closed or not any(one.state in _STANDBYS and one.rank < 1 for one in self.before.values()):
             what = "the file system has no standby metadata server that may take over"
             remedy = "Start a standby, or wait for the end of the maintenance (ceph fs set NAME joinable true)."
             raise BadInputError(what, where=self._file_system, why=", ".join(said), remedy=remedy)

@@ -21,6 +21,7 @@ from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, answer_of
 from strakes.control.fault import Ask, OneCommand, Seen, looks
 from strakes.failover.cib import Cib
+from strakes.failover.resource_facts import FOR_EVERY_NODE
 from strakes.failover.timeline import Moment
 from strakes.targets.answers import from_xml
 from strakes.targets.calls import mount_of
@@ -146,10 +147,12 @@ class PacemakerFault(OneCommand):
                     seen(Moment(time.time(), source, text))
                 silent, self._last = False, now
 
-    def require_serves(self, directory: Path) -> None:
+    def _cib(self) -> Cib:
         words = through(self._via, ("cibadmin", "--query"))
-        cib = Cib(self._run(words).stdout, shown_command(words))
-        if not is_served(cib, mount := mount_of(directory)):
+        return Cib(self._run(words).stdout, shown_command(words))
+
+    def require_serves(self, directory: Path) -> None:
+        if not is_served(cib := self._cib(), mount := mount_of(directory)):
             served = ", ".join([*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)])
             why = f"DIR is on {mount.source} ({mount.file_system}), but the cluster mounts {served or 'nothing'}"
             remedy = "Give a directory on a mount of the cluster, or cause the fault with --fault-command."
@@ -224,6 +227,12 @@ class FenceNode(PacemakerFault):
         if any(_is_same(ask.node, host) for host in (name, socket.gethostname())):
             what, why = "a node cannot switch its own power on again", "the commands or strakes run on this node"
             raise BadInputError(what, where=ask.node, why=why, remedy="Run it on another node, or use --via.")
+        cib = self._cib()
+        first = (cib.levels_of(ask.node) or [tuple(one.id for one in cib.devices)])[0]
+        # The action "on" of these agents only withdraws a message or a reservation, and succeeds (fence_sbd.py).
+        if unable := [one.agent for one in cib.devices if one.id in first and one.agent in FOR_EVERY_NODE]:
+            what, why = "a node whose power was cut would stay off", f"{unable[0]} does not switch the power on"
+            raise BadInputError(what, where=ask.node, why=why, remedy="Use node-standby, or power-off with its BMC.")
 
 
 def _is_same(one: str, other: str) -> bool:

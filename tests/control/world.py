@@ -44,6 +44,7 @@ where = "cluster"
 read = ["world", "config", "dump"]
 write = ["world", "config", "set", "option", "{value}"]
 unset = ["world", "config", "rm", "all", "option"]
+unset_sets = ["other", "on"]
 cluster = ["world", "config", "fsid"]
 answer = "ceph config dump"
 source = "https://example.org/"
@@ -61,7 +62,7 @@ class World:
         self.place = place
         self.on_step: Callable[[], None] = lambda: None
         self.refuses = False
-        self.cluster = "a"
+        self.cluster, self.other = "a", "on"
         self._file = place / "values.json"
         self._file.write_text(json.dumps({"number": "8", "option": None}))
 
@@ -83,8 +84,8 @@ class World:
             case ("fsid",):
                 return Completed(words, 0, f"{self.cluster}\n", "")
             case ("dump",):
-                value = self.values["option"]
-                rows = [] if value is None else [{"section": "all", "name": "option", "value": value, "mask": ""}]
+                values = {"option": self.values["option"], "other": self.other}.items()
+                rows = [{"section": "all", "name": name, "value": value} for name, value in values if value]
                 return Completed(words, 0, json.dumps(rows), "")
             case ("set", name, value):
                 if self.refuses:

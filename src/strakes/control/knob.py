@@ -34,7 +34,7 @@ class Knob:
     for a knob that strakes does not change. ``in_force``: command that prints the values that servers use. ``cluster``:
     command that prints the id of the cluster. ``adjusts``: how the system alters values. ``moves``: settings in the
     same directory that the system changes together with the knob. ``not_from``: a value that can never be changed, and
-    the reason.
+    the reason. ``unset_sets``: another option, and the value that it gets whenever the knob is unset.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Knob:
     adjusts: str = ""
     moves: tuple[str, ...] = ()
     not_from: tuple[str, str] | None = None
+    unset_sets: tuple[str, str] | None = None
     # Corresponding parameter of the file system StorNext, from its tuning guide for small files (Quantum, 2011).
     counterpart: str = ""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
@@ -186,6 +187,12 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     if knob.not_from and before == knob.not_from[0]:
         what = f"{knob.name} cannot be changed while its value is {before}"
         raise BadInputError(what, where=place.name, why=knob.not_from[1])
+    if before is None and knob.unset_sets:
+        option, implied = knob.unset_sets
+        if replace(place, unset_words=(*place.unset_words[:-1], option)).read(ask) != implied:
+            what = f"{knob.name} cannot be changed while it is not set: putting that back could not be exact"
+            why = f"{shlex.join(place.unset_words)} may also set {option} to {implied}"
+            raise BadInputError(what, why=why, remedy="First set it by hand to the value that it has now.")
     # Record a knob even if it already has the wanted value, because the record keeps other commands from changing it.
     already = before is not None and knob.canonical(before) == wanted
     beside: dict[int, tuple[KnobPlace, str | None]] = {}

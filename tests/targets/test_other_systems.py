@@ -24,8 +24,9 @@ MASTER = """master info:|master version|3.0.117
 master info:|total space|4160749568
 """
 CHUNKSERVERS = """chunk servers:|10.75.198.90|9501|1|-|3.0.117|0|maintenance_off|1|182743040|2080374784|-|0|0|0
-chunk servers:|10.75.198.90|9502|2|-|3.0.117|0|maintenance_on|1|182743040|2080374784|-|0|0|0
-chunk servers:|10.75.198.91|9503|3|-|-|-|-|-|-|-|-|-|-|-
+chunkservers:|10.75.198.90|9502|2|-|4.59.2|0|Normal|maintenance_on|1|182743040|2080374784|-|0|0|0
+
+Disconnected chunk servers:|10.75.198.91|9503|3|maintenance_off
 """
 MOOSEFS_4 = """chunkservers:|10.75.198.90|9501|1|-|4.59.2|0|normal|maintenance_off|1|7|20|-|0|0|0
 Disconnected chunk servers:|10.75.198.91|9502|2|maintenance off

@@ -109,7 +109,12 @@ def test_an_offline_brick_is_reported() -> None:
     state = status.find("./volStatus/volumes/volume/node/status")
     assert state is not None
     state.text = "0"
-    assert "offline" in unlike_targets(gluster.describe(xml("volume_info"), status))[0]
+    volume = status.find("./volStatus/volumes/volume")
+    assert volume is not None
+    volume.remove(volume.findall("node")[1])  # Its server is down.
+    told = gluster.describe(xml("volume_info"), status)
+    assert [one.state for one in told.data_targets] == ["offline", "not reported", "online"]
+    assert "offline" in unlike_targets(told)[0] and told.servers[0].state == "1 of 3 bricks online"
 
 
 def test_a_volume_with_a_running_profile_has_counters_and_another_one_a_reason() -> None:

@@ -26,7 +26,7 @@ from strakes.targets.remote import RemoteTarget, add_up
 _SOURCE = re.compile(r"(?!-)[\w.,:\[\]%-]+:/?(?!-)[\w-]+(/.*)?", re.DOTALL)
 _SOCKET = re.compile(r"^[ \t]*option[ \t]+glusterd-sockfile[ \t]+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
-_ID = "./volInfo/volumes/volume/id"
+_ID, _NODES = "./volInfo/volumes/volume/id", "./volStatus/volumes/volume/node"
 
 
 def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
@@ -125,13 +125,17 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
     if volume_info is None:
         raise MeasurementError("the volume is unknown", why="the output of gluster names no volume")
     bricks = []
-    for number, node in enumerate(status.iterfind("./volStatus/volumes/volume/node")):
-        host, path = _text(node, "hostname"), _text(node, "path")
+    # The status lacks the bricks of servers that are down (glusterd_op_status_volume() in glusterd-op-sm.c).
+    nodes = {f"{_text(node, 'hostname')}:{_text(node, 'path')}": node for node in status.iterfind(_NODES)}
+    names = [_text(brick, "name") for brick in volume_info.iterfind("./bricks/brick")]
+    for number, name in enumerate(dict.fromkeys(filter(None, (*names, *nodes)))):
+        node = nodes.get(name, ElementTree.Element("node"))
         total, free, inodes, free_inodes = (
-            _number(node, name) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
+            _number(node, size) for size in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
         )
-        state = "online" if _text(node, "status") == "1" else "offline"
-        bricks.append(StorageTarget(f"{host}:{path}", number, host, state, total, free, inodes, free_inodes))
+        state = {"1": "online", "": "not reported"}.get(_text(node, "status"), "offline")
+        host = name.partition(":/")[0]
+        bricks.append(StorageTarget(name, number, host, state, total, free, inodes, free_inodes))
     hosts = Counter(brick.server for brick in bricks)
     online = Counter(brick.server for brick in bricks if brick.state == "online")
     options = {_text(option, "name"): _text(option, "value") for option in volume_info.iterfind("./options/option")}

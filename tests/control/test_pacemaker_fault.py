@@ -125,10 +125,10 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
         return
     counts[0] = "0"
     for name.return_value, host, match in (
-        ("a\n", "x", "cannot switch"),
-        ("b", "a.site", "cannot"),
+        ("a\n", "x", "switched on again"),
+        ("b", "a.site", "again"),
         ("", "x", "unknown"),
-        ("b", "x", "would stay off"),
+        ("b", "x", "again"),
     ):
         with patch("socket.gethostname", return_value=host), pytest.raises(StrakesError, match=match):
             FenceNode(replace(ask, node="a", via="ssh a"), run_one)

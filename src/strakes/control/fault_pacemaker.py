@@ -224,15 +224,16 @@ class FenceNode(PacemakerFault):
         unknown = "the node that runs the commands is unknown"
         if not (name := answer_of(self._run, words, unknown).strip()):
             raise MeasurementError(unknown, where=shlex.join(words), why="no name was printed")
-        if any(_is_same(ask.node, host) for host in (name, socket.gethostname())):
-            what, why = "a node cannot switch its own power on again", "the commands or strakes run on this node"
-            raise BadInputError(what, where=ask.node, why=why, remedy="Run it on another node, or use --via.")
         cib = self._cib()
         first = (cib.levels_of(ask.node) or [tuple(one.id for one in cib.devices)])[0]
         # The action "on" of these agents only withdraws a message or a reservation, and succeeds (fence_sbd.py).
-        if unable := [one.agent for one in cib.devices if one.id in first and one.agent in FOR_EVERY_NODE]:
-            what, why = "a node whose power was cut would stay off", f"{unable[0]} does not switch the power on"
-            raise BadInputError(what, where=ask.node, why=why, remedy="Use node-standby, or power-off with its BMC.")
+        agents = [one.agent for one in cib.devices if one.id in first and one.agent in FOR_EVERY_NODE]
+        why = f"{agents[0]} does not switch the power on" if agents else ""
+        if any(_is_same(ask.node, host) for host in (name, socket.gethostname())):
+            why = "the commands or strakes run on this node"
+        if why:
+            what, remedy = "the power of this node could not be switched on again", "Use --via, or node-standby."
+            raise BadInputError(what, where=ask.node, why=why, remedy=remedy)
 
 
 def _is_same(one: str, other: str) -> bool:

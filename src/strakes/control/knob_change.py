@@ -184,15 +184,14 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     """Change a setting in one place, such as a server. Return a text for each setting changed as a side effect."""
     ask = target.run
     before = place.read(ask)
-    if knob.not_from and before == knob.not_from[0]:
-        what = f"{knob.name} cannot be changed while its value is {before}"
-        raise BadInputError(what, where=place.name, why=knob.not_from[1])
-    if before is None and knob.unset_sets:
-        option, implied = knob.unset_sets
-        if replace(place, unset_words=(*place.unset_words[:-1], option)).read(ask) != implied:
-            what = f"{knob.name} cannot be changed while it is not set: putting that back could not be exact"
-            why = f"{shlex.join(place.unset_words)} may also set {option} to {implied}"
-            raise BadInputError(what, why=why, remedy="First set it by hand to the value that it has now.")
+    option, implied = knob.unset_sets or ("", "")
+    why = knob.not_from[1] if knob.not_from and before == knob.not_from[0] else ""
+    if before is None and option and replace(place, unset_words=(*place.unset_words[:-1], option)).read(ask) != implied:
+        unset = shlex.join(place.unset_words)
+        why = f"to put that back, {unset} may also set {option} to {implied}. First set it by hand to what it is now"
+    if why:
+        what = f"{knob.name} cannot be changed while its value is {shown(before)}"
+        raise BadInputError(what, where=place.name, why=why)
     # Record a knob even if it already has the wanted value, because the record keeps other commands from changing it.
     already = before is not None and knob.canonical(before) == wanted
     beside: dict[int, tuple[KnobPlace, str | None]] = {}

@@ -251,7 +251,7 @@ class CephTarget(Target):
                 osd_dump = self._ceph("osd", "dump")
                 stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
                 mdsmap = self._mdsmap(fs_dump)
-                lines = self._blocked(osd_dump.get("blocklist", {}))
+                lines = self._blocked(osd_dump.get("blocklist") or osd_dump.get("blacklist", {}))
                 asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
                 asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
                 for daemon, answer in self._daemons.ask_all(asked, "version").items():

@@ -26,6 +26,7 @@ from strakes.targets.remote import RemoteTarget, add_up
 _SOURCE = re.compile(r"(?!-)[\w.,:\[\]%-]+:/?(?!-)[\w-]+(/.*)?", re.DOTALL)
 _SOCKET = re.compile(r"^[ \t]*option[ \t]+glusterd-sockfile[ \t]+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
+_SIZES = ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
 _ID, _NODES = "./volInfo/volumes/volume/id", "./volStatus/volumes/volume/node"
 
 
@@ -129,12 +130,9 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
     nodes = {f"{_text(node, 'hostname')}:{_text(node, 'path')}": node for node in status.iterfind(_NODES)}
     names = [_text(brick, "name") for brick in volume_info.iterfind("./bricks/brick")]
     for number, name in enumerate(dict.fromkeys(filter(None, (*names, *nodes)))):
-        node = nodes.get(name, ElementTree.Element("node"))
-        total, free, inodes, free_inodes = (
-            _number(node, size) for size in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
-        )
+        node, host = nodes.get(name, ElementTree.Element("node")), name.partition(":/")[0]
+        total, free, inodes, free_inodes = (_number(node, size) for size in _SIZES)
         state = {"1": "online", "": "not reported"}.get(_text(node, "status"), "offline")
-        host = name.partition(":/")[0]
         bricks.append(StorageTarget(name, number, host, state, total, free, inodes, free_inodes))
     hosts = Counter(brick.server for brick in bricks)
     online = Counter(brick.server for brick in bricks if brick.state == "online")

@@ -137,6 +137,9 @@ std::string S3Access::wrong() {
     if (bucket.size() < kLeastBucket || bucket.size() > kMostBucket || !std::regex_match(bucket, kBucket) ||
         bucket.find("..") != std::string::npos)
         return "STRAKES_S3_BUCKET is not the name of a bucket: 3 to 63 letters, digits, dots and hyphens";
+    // A line end would end the header, so that the server takes the rest for other headers or another request.
+    if (std::ranges::any_of(access.key + access.token + access.region, [](char c) { return c >= 0 && c < ' '; }))
+        return "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN or AWS_REGION has a line end or another control character";
     return {};
 }
 

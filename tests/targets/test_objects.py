@@ -389,7 +389,8 @@ def test_long_etags_and_ids_are_not_kept_and_versions_are_refused(
                 f"http://{'a' * 100_000}",
             )
         ]
-        + [("STRAKES_S3_BUCKET", value) for value in ("../x", "a/b", "..", "b?x", "ab", "b" * 64, "a..b", "-abc")],
+        + [("STRAKES_S3_BUCKET", value) for value in ("../x", "a/b", "..", "b?x", "ab", "b" * 64, "a..b", "-abc")]
+        + [("AWS_ACCESS_KEY_ID", "k\r"), ("AWS_SESSION_TOKEN", "t\n"), ("AWS_REGION", "r\r\nrange: bytes=0-1")],
     ),
 )
 def test_an_invalid_address_or_bucket_is_refused_before_any_request(

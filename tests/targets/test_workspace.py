@@ -155,8 +155,8 @@ def test_a_read_only_file_system_is_refused(tmpfs: Path, monkeypatch: pytest.Mon
     error = refusal(tmpfs)
     assert (error.what, error.why) == ("the file system is read-only", "Read-only file system")
     evicted = FileNotFoundError(2, "")  # What the root of ceph-fuse says then.
-    monkeypatch.setattr(calls, "call", Mock(side_effect=evicted))
-    assert refusal(tmpfs).what == "the file system there does not answer"
+    monkeypatch.setattr(calls, "call", Mock(side_effect=[evicted, False]))
+    assert refusal(tmpfs / "below").what == "the file system there does not answer"
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o700])

@@ -314,6 +314,6 @@ def find_directory(path: Path) -> tuple[Path, Mount]:
             refuse_other_kind(path, "directory", DIRECTORY.name)
         if error.errno == errno.ENOENT and _RUN.match(str(path)):
             what, remedy = "this is the id of a run, not a directory", f"To see the run: strakes report {path}"
-        elif error.errno == errno.ENOENT and os.path.abspath(path) == _mount_by_name(str(path)).mount_point:
+        elif error.errno == errno.ENOENT and not call("there", _mount_by_name(str(path)).mount_point):
             what, remedy = _LOST  # The root of ceph-fuse does not exist for an evicted client.
         raise BadInputError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error

@@ -100,10 +100,9 @@ def describe(
         # MooseFS 4 has one more column before this. mfscli prints no sizes for a disconnected chunkserver.
         at = next((at for at, text in enumerate(row) if text.startswith("maintenance")), len(row))
         maintenance, _, used, total = (*row[at : at + 4], *[""] * 4)[:4]
-        state = "online" if maintenance == "maintenance_off" else maintenance.replace("_", " ")
         sizes = (whole(total), max(whole(total) - whole(used), 0)) if total.isdecimal() and used.isdecimal() else (0, 0)
         index = whole(number) if number.isdecimal() else None
-        state = state if sizes[0] else "disconnected"
+        state = maintenance.replace("maintenance_off", "online").replace("_", " ") if sizes[0] else "disconnected"
         targets.append(StorageTarget(f"{address}:{own_port}", index, address, state, *sizes))
     name = f"{host}:{port}"
     hosts = Counter(target.server for target in targets)

@@ -65,7 +65,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path, cut: int) -> None:
         ring.add(row(START_S + 60 * minute, generator))
     (path,) = tmp_path.glob("rows-*")
     os.truncate(path, path.stat().st_size - cut)
-    (tmp_path.parent / "notes.txt").touch()
+    (tmp_path.parent / "rows-000001.jsonl").write_text('{"a": 1}')  # of another program
     with pytest.raises(BadInputError, match="not the store of a watch"):
         Ring(tmp_path.parent).hold()
     again = Ring(tmp_path)  # The store of a watch that ran while its directory was removed and made again has no lock.

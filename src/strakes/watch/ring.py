@@ -84,7 +84,7 @@ class Ring:
         """
         try:
             names = os.listdir(self.directory)
-            if names and _LOCK not in names and not any(self.directory.glob(_ROWS)):
+            if names and _LOCK not in names and self.kept_until_s() is None:
                 what, why = "this directory is not the store of a watch", f"it has files, but no rows and no {_LOCK}"
                 remedy = "Give an empty or new directory with --store."
                 raise BadInputError(what, where=str(self.directory), why=why, remedy=remedy)

@@ -389,15 +389,18 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
 ) -> None:
     for name in ("own", "planted"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "restore.sh").write_text(f"echo $CIB_server $CIB_file >{tmp_path}/by-{name}\n")
+        (tmp_path / name / "restore.sh").write_text(
+            f"echo $CIB_server $CIB_file $(grep -c SECRET /proc/$PPID/cmdline) $CIB_passwd >{tmp_path}/by-{name}\n"
+        )
     monkeypatch.chdir(tmp_path / "own")
+    monkeypatch.setenv("CIB_passwd", "SECRET")
     monkeypatch.setenv("CIB_server", "first")
     paths = [journal.announce(tmp_path, "pulled the plug", RunCommand(("sh", "./restore.sh"))) for _ in range(2)]
     monkeypatch.setenv("CIB_server", "second")
     monkeypatch.setenv("CIB_file", "third")
     monkeypatch.chdir(tmp_path / "planted")
     journal.put_right(paths[0])
-    assert (tmp_path / "by-own").read_text() == "first\n" and Path.cwd() == tmp_path / "planted"
+    assert (tmp_path / "by-own").read_text() == "first 0 SECRET\n" and Path.cwd() == tmp_path / "planted"
     (tmp_path / "own").rename(tmp_path / "gone")
     (tmp_path / "planted").rename(tmp_path / "own")
     with pytest.raises(MeasurementError, match=f"was replaced .* undo the fault by hand, then remove {paths[1]}"):

@@ -193,10 +193,12 @@ def _undo(pending: Pending, *, there: bool) -> str:
     """Undo a fault in the drill's directory, or in / if that directory was replaced or does not answer."""
     path, inode = pending.directory
     with ExitStack() as stack:
-        place, same = "." if there else "/", tuple[str, ...]()
+        place, same, variables = "." if there else "/", tuple[str, ...](), _NO_PWD
         if not there:
-            others = (word for name in os.environ if name.startswith(_CLUSTER_VARIABLES) for word in ("-u", name))
-            same = ("/usr/bin/env", *others, *pending.environment)
+            # Every user sees command lines, so they do not have the values (CIB_passwd).
+            variables = _NO_PWD | dict(each.split("=", 1) for each in pending.environment)
+            others = (name for name in os.environ if name.startswith(_CLUSTER_VARIABLES) and name not in variables)
+            same = ("/usr/bin/env", *(word for name in others for word in ("-u", name)))
             with suppress(OSError, StrakesError):
                 run_unmarked(("stat", path))  # Unlike open(2), this command has a time limit, in case a server is dead.
                 found = stack.enter_context(closing(open_directory(Path(path))))
@@ -206,7 +208,7 @@ def _undo(pending: Pending, *, there: bool) -> str:
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             words = (SHELL, "-c", _UNDO, place, pending.path.name, *same, *argv)
             try:
-                return run(words, timeout_s, mark=_NO_PWD)
+                return run(words, timeout_s, mark=variables)
             except StrakesError as error:
                 error.where = shlex.join(argv)
                 raise

@@ -247,6 +247,11 @@ def test_an_undo_needs_no_proc_and_stays_on_record_if_it_lacks_a_file(
     os.write(copy, path.read_bytes())
     path.unlink()
     assert f"stays (No such file or directory): remove {path}," in journal.put_right_open(path, copy, nothing)
+    path = journal.announce(tmp_path, "x", RunCommand(("true",)), begun=False)
+    assert journal.put_right(path) == "nothing, because the fault did not begin"
+    path = journal.announce(tmp_path, "x", RunCommand(("true",)))
+    with path.open("rb") as file:  # The drill was killed after it had emptied the copy.
+        assert journal.put_right_open(path, os.memfd_create("x"), file.fileno()) == "" and not path.exists()
     path = journal.announce(tmp_path, "pulled the plug", RunCommand(("touch", str(tmp_path / "undone"))))
     with monkeypatch.context() as patch:
         patch.setattr(RunCommand, "do", Mock(side_effect=FileNotFoundError("/missing")))

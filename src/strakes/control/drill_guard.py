@@ -21,7 +21,7 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError, Strakes
 from strakes.base.files import open_own, remove_kept
 from strakes.base.processes import python_module
 from strakes.base.units import format_seconds
-from strakes.control.drill_journal import CAUSE, SHELL, announce, put_right_open, set_begun
+from strakes.control.drill_journal import CAUSE, NOT_BEGUN, SHELL, announce, put_right_open, set_begun
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.targets.command import run_unmarked
 
@@ -44,7 +44,7 @@ class Promise:
         ``within_s``: maximum duration of the fault in seconds.
         """
         self.left = f"Left to do: {undo.text}. Try again: strakes failover undo"
-        self._path = announce(root, fault, undo)
+        self._path = announce(root, fault, undo, begun=False)
         self._tried = self._over = False
         try:
             self._pipe, full = os.pipe()
@@ -52,10 +52,9 @@ class Promise:
             os.close(full)
             with open_own(self._path, "a drill's journal", "Set STRAKES_STORE to a directory of your own.") as file:
                 copy = os.memfd_create("record")
-                os.write(copy, file.read())
+                os.write(copy, file.read().removesuffix(NOT_BEGUN))
                 # The child gets an O_PATH descriptor, because closing such a descriptor sends no request to a server.
                 self._files = copy, os.open(f"/proc/self/fd/{file.fileno()}", os.O_PATH | os.O_CLOEXEC)
-                set_begun(self._path, file.fileno(), begun=False)
             self._guard = subprocess.Popen(
                 python_module(__name__, str(self._path), *map(str, (*self._files, self._pipe, within_s))),
                 pass_fds=[*self._files, self._pipe],
@@ -79,12 +78,12 @@ class Promise:
 
     def gate(self) -> tuple[str, ...]:
         """Record that the fault begins. Return the prefix of its command. Raises StrakesError."""
-        set_begun(self._path, self._files[1], begun=True)
+        set_begun(self._path, self._files[1])
         return SHELL, "-c", CAUSE, f"/proc/{os.getpid()}/fd/{self._pipe}", self._path.name
 
     def begin(self) -> None:
         """Begin a fault without a command. Raises MeasurementError if the guard process has taken the byte."""
-        set_begun(self._path, self._files[1], begun=True)
+        set_begun(self._path, self._files[1])
         if not _take(self._pipe):
             raise MeasurementError("the fault is not caused", why="another process has ended the drill")
 

@@ -26,7 +26,7 @@ from strakes.model.record import Record, from_record, to_record
 from strakes.runs.store_files import replace_text, store_errors
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run, run_unmarked
 
-_NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
+NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
 SHELL = "/bin/sh"  # The PATH may lack it. The name of its process is compared.
 # Shell command that causes a fault if it can take the byte of a drill's pipe ($0). $1: file name of the record.
 CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; shift; (exec "$@"); exit'
@@ -57,24 +57,26 @@ class Pending(Record):
     begun: bool = True
 
 
-def announce(root: Path, fault: str, undo: Undo) -> Path:
-    """Record in a new file how to undo a fault. Return its path. Raises StrakesError: do not cause the fault."""
+def announce(root: Path, fault: str, undo: Undo, *, begun: bool = True) -> Path:
+    """Record in a new file how to undo a fault. Return its path. Raises StrakesError: do not cause the fault.
+
+    ``begun``: if False, the fault is undone only after :func:`set_begun`.
+    """
     path = root / "drills" / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.json"
     with store_errors(path.parent), own_directory(path.parent):
         here = os.getcwd(), _inode(os.stat("."))
     environment = tuple(f"{name}={value}" for name, value in os.environ.items() if name.startswith(_CLUSTER_VARIABLES))
     text = to_json(to_record(Pending(fault, Owner.this_process(), undo, here, environment)), indent=1) + "\n"
-    if len(text) > _MOST_BYTES - len(_NOT_BEGUN):
+    if len(text) > _MOST_BYTES - len(NOT_BEGUN):
         raise BadInputError("the record of the fault is too large", why="its commands or variables CEPH_*, CIB_* are")
-    replace_text(path, text)
+    replace_text(path, text if begun else text + NOT_BEGUN.decode())
     return path
 
 
-def set_begun(path: Path, descriptor: int, *, begun: bool) -> None:
-    """Record on disk whether a fault has begun. Raises StrakesError."""
+def set_begun(path: Path, descriptor: int) -> None:
+    """Record on disk that a fault begins. Raises StrakesError."""
     with store_errors(path), closing(_reopened(path, descriptor)) as file:
-        size = len(os.pread(file, _MOST_BYTES, 0).removesuffix(_NOT_BEGUN))
-        os.ftruncate(file, size + os.pwrite(file, b"" if begun else _NOT_BEGUN, size))
+        os.ftruncate(file, len(os.pread(file, _MOST_BYTES, 0).removesuffix(NOT_BEGUN)))
         os.fsync(file)
 
 
@@ -122,25 +124,27 @@ def put_right_open(
         with closing(_reopened(path, descriptor)) as own:
             with suppress(OSError):  # Without locks here, two processes may undo a fault. This does no harm.
                 lock_file(own, path, COMMAND_S)
-            content = os.pread(own, _MOST_BYTES + 1, 0)
-            if not content:
+            done, content = "", os.pread(own, _MOST_BYTES + 1, 0)
+            if content:
+                pending = _pending(path, content)
+                left = _end_commands(path.name)
+                done = "nothing, because the fault did not begin"
+                if needed and pending.begun:
+                    done = _undo(pending, there=there) or pending.undo.text
+                if left:
+                    what, where = "the command that causes the fault still runs", f"processes {str(left)[1:-1]}"
+                    why = f"SIGKILL does not end it. The fault may come (again). Done: {done if needed else 'nothing'}"
+                    raise MeasurementError(what, where=where, why=why, remedy="When it ends: strakes failover undo")
+                os.ftruncate(own, 0)
+            elif not there:
                 return ""
-            pending = _pending(path, content)
-            left = _end_commands(path.name)
-            done = "nothing, because the fault did not begin"
-            if needed and pending.begun:
-                done = _undo(pending, there=there) or pending.undo.text
-            if left:
-                what, where = "the command that causes the fault still runs", f"processes {', '.join(map(str, left))}"
-                why = f"SIGKILL does not end it. The fault may come (again). Done: {done if needed else 'nothing'}"
-                raise MeasurementError(what, where=where, why=why, remedy="When it ends, run: strakes failover undo")
-            os.ftruncate(own, 0)
+            # Also if the drill was killed before this, after it had undone the fault.
             try:
                 if journal is not None:
                     with closing(_reopened(path, journal)) as stored:
                         os.ftruncate(stored, 0)
             except (OSError, StrakesError) as error:
-                why = error.why if isinstance(error, StrakesError) else error.strerror or ""
+                why, done = getattr(error, "why", getattr(error, "strerror", "")), done or "another process did it"
                 done += f". Its record stays ({why}): remove {path}, or the next command undoes the fault again"
             with suppress(OSError):
                 remove_kept(path)
@@ -282,7 +286,7 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 def _pending(path: Path, content: bytes) -> Pending:
     try:
-        begun, record = not content.endswith(_NOT_BEGUN), parse_json(content.removesuffix(_NOT_BEGUN))
+        begun, record = not content.endswith(NOT_BEGUN), parse_json(content.removesuffix(NOT_BEGUN))
         return replace(from_record(Pending, record), path=path, begun=begun)
     except ValueError as error:
         remedy = "Carry out the undo entries of this file by hand, then remove the file."

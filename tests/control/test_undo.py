@@ -24,7 +24,7 @@ from conftest import StrakesRunner, wait_for
 from mounts import faulty_mounted
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.files import default_root
-from strakes.base.processes import python_module
+from strakes.base.processes import process_start, python_module
 from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import MountTargets, RunCommand, Undo
@@ -266,6 +266,8 @@ def test_an_undo_needs_no_proc_and_stays_on_record_if_it_lacks_a_file(
 
     monkeypatch.setattr(os, "open", without_proc)
     assert journal.put_right(path) and (tmp_path / "undone").exists() and journal.put_right(path) == ""
+    monkeypatch.setattr(Path, "read_text", Mock(side_effect=PermissionError))  # of other users, with hidepid=1
+    assert process_start(1) is None
 
 
 def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -387,6 +387,6 @@ def _proc_text(place: str, name: str) -> str:
 
 def _fields(pid: int | str) -> list[str]:
     # The program's name may contain spaces and parentheses, so skip /proc/PID/stat to the last parenthesis.
-    with suppress(FileNotFoundError, ProcessLookupError):
+    with suppress(FileNotFoundError, PermissionError, ProcessLookupError):  # hidepid=1 of /proc denies access
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     return []

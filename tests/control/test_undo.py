@@ -420,14 +420,18 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
 
 
 @pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash"])
 def test_a_fault_is_undone_although_the_directory_of_its_drill_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool, shell: str
 ) -> None:
     monkeypatch.setattr(journal, "run_unmarked", partial(run, timeout_s=0.5, mark={}))
+    monkeypatch.setattr(journal, "SHELL", str(tmp_path / "sh"))
+    (tmp_path / "sh").symlink_to(shell)
     with faulty_mounted() as mounted, chdir(mounted.place):
-        monkeypatch.setenv("PWD", str(mounted.place))
+        for name in ("PWD", "OLDPWD"):
+            monkeypatch.setenv(name, str(mounted.place))
         for fail in (partial(mounted.fail, errno=errno.ENOTCONN), mounted.hang):
-            undo = RunCommand(("sh", "-c", f"touch {tmp_path}/undone"))
+            undo = RunCommand((shell, "-c", f"touch {tmp_path}/undone"))
             path = journal.announce(tmp_path, "pulled the plug", undo)
             with path.open("r+b") as file:
                 fail("getattr")

@@ -30,9 +30,10 @@ NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault
 SHELL = "/bin/sh"  # The PATH may lack it. The name of its process is compared.
 # Shell command that causes a fault if it can take the byte of a drill's pipe ($0). $1: file name of the record.
 CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; exit 1; }; shift; (exec "$@"); exit'
-# Shell command that undoes a fault in the directory $0 (not entered if it is "."). $1: file name of the record.
-_UNDO = '[ "$0" = . ] || cd -P "$0" || cd /; unset PWD; shift; (exec "$@"); exit'
-_NO_PWD = {"PWD": ""}  # When a shell starts, it asks the server of the directory in PWD, which may be dead.
+# Shell command that undoes a fault in the directory $0. $1: file name of the record.
+_UNDO = 'cd -P "$0"; unset PWD OLDPWD; shift; (exec "$@"); exit'
+# When a shell starts, it asks the servers of these directories and of the current one, which may be dead.
+_NO_PWD = {"PWD": "", "OLDPWD": ""}
 _END_S = 5.0
 _MOST_BYTES = 1 << 20
 _LOOK_EVERY_S = 0.1
@@ -197,22 +198,23 @@ def _undo(pending: Pending, *, there: bool) -> str:
     """Undo a fault in the drill's directory, or in / if that directory was replaced or does not answer."""
     path, inode = pending.directory
     with ExitStack() as stack:
-        place, same, variables = "." if there else "/", tuple[str, ...](), _NO_PWD
+        place, same, variables, current = "/", tuple[str, ...](), _NO_PWD, f"/proc/{os.getpid()}/cwd"
+        with suppress(OSError, StrakesError):
+            # Unlike open(2), this command has a time limit, in case a server is dead.
+            run_unmarked(("stat", "-L", current if there else path))
+            found = -1 if there else stack.enter_context(closing(open_directory(Path(path))))
+            if there or _inode(os.fstat(found)) == inode:
+                place = current if there else f"/proc/{os.getpid()}/fd/{found}"
         if not there:
             # Every user sees command lines, so they do not have the values (CIB_passwd).
             variables = _NO_PWD | dict(each.split("=", 1) for each in pending.environment)
             others = (name for name in os.environ if name.startswith(_CLUSTER_VARIABLES) and name not in variables)
             same = ("/usr/bin/env", *(word for name in others for word in ("-u", name)))
-            with suppress(OSError, StrakesError):
-                run_unmarked(("stat", path))  # Unlike open(2), this command has a time limit, in case a server is dead.
-                found = stack.enter_context(closing(open_directory(Path(path))))
-                if _inode(os.fstat(found)) == inode:
-                    place = f"/proc/{os.getpid()}/fd/{found}"
 
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             words = (SHELL, "-c", _UNDO, place, pending.path.name, *same, *argv)
             try:
-                return run(words, timeout_s, mark=variables)
+                return run(words, timeout_s, mark=variables, directory="/")
             except StrakesError as error:
                 error.where = shlex.join(argv)
                 raise

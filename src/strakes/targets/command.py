@@ -115,7 +115,11 @@ class Command(Generic[T_co]):
 
 
 def run(
-    argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S, *, mark: Mapping[str, str] | None = None
+    argv: Sequence[str],
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    *,
+    mark: Mapping[str, str] | None = None,
+    directory: str | None = None,
 ) -> Completed:
     """Run a command with empty standard input and messages in English. Return its output and exit status.
 
@@ -137,6 +141,7 @@ def run(
                 stdout=its_stdout,
                 stderr=its_stderr,
                 env=environment,
+                cwd=directory,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:  # ValueError: an argument has a NUL byte.

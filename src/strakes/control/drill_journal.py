@@ -214,7 +214,7 @@ def _undo(pending: Pending, *, there: bool) -> str:
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             words = (SHELL, "-c", _UNDO, place, pending.path.name, *same, *argv)
             try:
-                return run(words, timeout_s, mark=variables, directory="/")
+                return run(words, timeout_s, mark=variables, cwd="/")
             except StrakesError as error:
                 error.where = shlex.join(argv)
                 raise

@@ -115,11 +115,7 @@ class Command(Generic[T_co]):
 
 
 def run(
-    argv: Sequence[str],
-    timeout_s: float = DEFAULT_TIMEOUT_S,
-    *,
-    mark: Mapping[str, str] | None = None,
-    directory: str | None = None,
+    argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S, *, mark: Mapping[str, str] | None = None, cwd: str = ""
 ) -> Completed:
     """Run a command with empty standard input and messages in English. Return its output and exit status.
 
@@ -141,7 +137,7 @@ def run(
                 stdout=its_stdout,
                 stderr=its_stderr,
                 env=environment,
-                cwd=directory,
+                cwd=cwd or None,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:  # ValueError: an argument has a NUL byte.

@@ -29,7 +29,7 @@ from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import MountTargets, RunCommand, Undo
 from strakes.control.fault import Ask, PowerOff
-from strakes.targets.command import CommandTimeout, Completed, run
+from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.mountinfo import Mount
 
 AGREED = "--yes-this-interrupts-service"
@@ -424,7 +424,7 @@ def test_the_undo_of_a_killed_drill_runs_in_the_directory_of_the_drill(
 def test_a_fault_is_undone_although_the_directory_of_its_drill_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool, shell: str
 ) -> None:
-    monkeypatch.setattr(journal, "run_unmarked", partial(run, timeout_s=0.5, mark={}))
+    monkeypatch.setattr(journal, "_ANSWER_S", 0.5)
     monkeypatch.setattr(journal, "SHELL", str(tmp_path / "sh"))
     (tmp_path / "sh").symlink_to(shell)
     with faulty_mounted() as mounted, chdir(mounted.place):

@@ -34,7 +34,7 @@ CAUSE = 'read -r _ <"$0" || { echo "another process has ended the drill" >&2; ex
 _UNDO = 'cd -P "$0"; unset PWD OLDPWD; shift; (exec "$@"); exit'
 # When a shell starts, it asks the servers of these directories and of the current one, which may be dead.
 _NO_PWD = {"PWD": "", "OLDPWD": ""}
-_END_S = 5.0
+_END_S, _ANSWER_S = 5.0, 2.0  # The fault lasts longer by the time in which the server of the directory may answer.
 _MOST_BYTES = 1 << 20
 _LOOK_EVERY_S = 0.1
 # Variables that choose the cluster of a command begin so. They are recorded as NAME=VALUE.
@@ -201,7 +201,7 @@ def _undo(pending: Pending, *, there: bool) -> str:
         place, same, variables, current = "/", tuple[str, ...](), _NO_PWD, f"/proc/{os.getpid()}/cwd"
         with suppress(OSError, StrakesError):
             # Unlike open(2), this command has a time limit, in case a server is dead.
-            run_unmarked(("stat", "-L", current if there else path))
+            run_unmarked(("stat", "-L", current if there else path), _ANSWER_S)
             found = -1 if there else stack.enter_context(closing(open_directory(Path(path))))
             if there or _inode(os.fstat(found)) == inode:
                 place = current if there else f"/proc/{os.getpid()}/fd/{found}"

@@ -266,7 +266,8 @@ def test_an_undo_needs_no_proc_and_stays_on_record_if_it_lacks_a_file(
 
     monkeypatch.setattr(os, "open", without_proc)
     assert journal.put_right(path) and (tmp_path / "undone").exists() and journal.put_right(path) == ""
-    monkeypatch.setattr(Path, "read_text", Mock(side_effect=PermissionError))  # of other users, with hidepid=1
+    monkeypatch.setattr(Path, "read_text", Mock(side_effect=PermissionError))
+    monkeypatch.setattr(os, "kill", Mock(side_effect=PermissionError))  # a process of another user, with hidepid=1
     assert process_start(1) is None
 
 

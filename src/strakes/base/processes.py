@@ -346,9 +346,11 @@ def commands_of(pid: int, started: int) -> tuple[int, ...]:
 
 def descendants_of(pid: int) -> tuple[int, ...]:
     """Return the sorted ids of all descendants of a process."""
-    parents = {
-        int(name): int(fields[1]) for name in os.listdir("/proc") if name.isdigit() and (fields := _fields(name))
-    }
+    parents = dict[int, int]()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(PermissionError):  # Also some processes of this user are hidden, such as ssh-agent.
+            if fields := _fields(name):
+                parents[int(name)] = int(fields[1])
     family = {pid}
     while new := {process for process, parent in parents.items() if parent in family} - family:
         family |= new
@@ -387,6 +389,13 @@ def _proc_text(place: str, name: str) -> str:
 
 def _fields(pid: int | str) -> list[str]:
     # The program's name may contain spaces and parentheses, so skip /proc/PID/stat to the last parenthesis.
-    with suppress(FileNotFoundError, PermissionError, ProcessLookupError):  # hidepid=1 of /proc denies access
+    try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    return []
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    except PermissionError:  # With hidepid=1, /proc denies access to processes of other users.
+        try:
+            os.kill(int(pid), 0)
+        except (PermissionError, ProcessLookupError):
+            return []
+        raise

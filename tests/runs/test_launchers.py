@@ -65,8 +65,11 @@ def test_outside_an_allocation_the_error_says_how_to_get_one(monkeypatch: pytest
 def test_an_allocation_determines_the_number_of_ranks(in_a_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert processes(Launch("slurm", ranks_per_node=5)) == 15
     assert processes(Launch("slurm", hosts=("a", "b"), ranks_per_node=5)) == 10
-    assert processes(Launch("slurm")) >= 4
-    assert processes(Launch("slurm", ranks=2)) == 2
+    assert (processes(Launch("slurm")), processes(Launch("slurm", ranks=2))) == (12, 2)
+    for tasks in ("65537", "10000000000", "0"):
+        monkeypatch.setenv("SLURM_NTASKS", tasks)
+        with pytest.raises(BadInputError):
+            processes(Launch("slurm"))
 
 
 def test_a_command_template_is_filled_in() -> None:

@@ -22,7 +22,7 @@ from strakes.base.foreign_text import command_line
 from strakes.base.processes import words_of
 from strakes.base.units import parse_bytes, parse_count, parse_seconds, typed_bytes
 from strakes.runs.impact import Impact, parse_impact
-from strakes.runs.launch import LAUNCHERS, Launch, Launcher
+from strakes.runs.launch import LAUNCHERS, MOST_RANKS, Launch, Launcher
 from strakes.targets.command import HOST, Servers
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ BYTES = Parsed("size", partial(_positive, parse_bytes))
 SECONDS = Parsed("time", partial(_positive, parse_seconds))
 HOSTS = Parsed("hosts", _hosts)
 _MOST_THREADS = 4096  # Maximum number of ranks in one process (engine/crew/crew.hpp). Twice as many take 480 MiB.
-RANKS = WholeNumber(1, 65536)  # Limits of the number of ranks, as in schemas/plan.json.
+RANKS = WholeNumber(1, MOST_RANKS)
 
 
 def _neighbour(text: str) -> float:

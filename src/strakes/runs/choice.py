@@ -6,7 +6,8 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from strakes.runs.launch import Launch
+from strakes.base.errors import BadInputError
+from strakes.runs.launch import MOST_RANKS, Launch
 
 if TYPE_CHECKING:
     from strakes.runs.engine import Engine
@@ -43,12 +44,15 @@ def processes(launch: Launch) -> int:
     """
     if launch.ranks is not None:
         return launch.ranks
+    each, hosts = launch.ranks_per_node, len(launch.hosts)
+    ranks = (each or max(2, len(os.sched_getaffinity(0)))) * max(1, hosts)
     if launch.launcher == "slurm":
         from strakes.runs.slurm import allocation
 
         job = allocation()
-        nodes = len(launch.hosts) or job.nodes
-        if launch.ranks_per_node is not None:
-            return launch.ranks_per_node * nodes
-        return job.tasks if job.tasks is not None and not launch.hosts else max(2, job.cpus_per_node * nodes)
-    return (launch.ranks_per_node or max(2, len(os.sched_getaffinity(0)))) * max(1, len(launch.hosts))
+        ranks = (each or job.cpus_per_node) * (hosts or job.nodes)
+        if each is None:
+            ranks = job.tasks if job.tasks is not None and not hosts else max(2, ranks)
+    if ranks > MOST_RANKS:
+        raise BadInputError(f"the default number of ranks is above {MOST_RANKS}", remedy="Give a number: -n N.")
+    return ranks

@@ -8,6 +8,7 @@ from typing import Literal
 
 Launcher = Literal["local", "mpi", "slurm", "command"]
 LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
+MOST_RANKS = 65536  # as in schemas/plan.json
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.runs.engine import Engine
-from strakes.runs.launch import Launch
+from strakes.runs.launch import MOST_RANKS, Launch
 from strakes.runs.messages import Hello, PlanResult
 from strakes.runs.mpi_family import GET_MPI, IN_ROOT, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
@@ -27,8 +27,6 @@ _HELLO_PER_RANK_S = 0.3
 # Maximum seconds for an engine to exit after its last message.
 _LAST_BREATH_S = 1.0
 _TICK_S = 0.02
-# Maximum number of ranks that a launcher names, as for --ranks. Each takes up to 400 bytes.
-_MOST_NAMED = 65536
 _SILENCE = "STRAKES_SILENCE_S"
 _PROCESS_NAME = "strakes-engine-mpi"[:15]  # The kernel truncates names in /proc/PID/stat to 15 characters.
 
@@ -108,7 +106,7 @@ class MpiEngine(Engine):
         return [int(pid) for host, _, pid in ranks if host == platform.node() and _is_rank(int(pid))]
 
     def _hear(self, line: str) -> None:
-        if len(self._named) < _MOST_NAMED and (named := _NAMED.search(line)) is not None:
+        if len(self._named) < MOST_RANKS and (named := _NAMED.search(line)) is not None:
             self._named.append((named["host"], named["pid"]))
 
     def _after_an_end_without_cleaning(

@@ -45,11 +45,10 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
         raise BadInputError(what, why="SLURM_JOB_ID is not set", remedy=remedy)
     cpus = re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))
     tasks, nodes = variables.get("SLURM_NTASKS", ""), variables.get("SLURM_JOB_NUM_NODES") or "1"
-    try:
-        return Allocation(int(nodes), int(tasks) if tasks else None, min(map(int, cpus), default=1))
-    except ValueError as error:
-        why = f"SLURM_JOB_NUM_NODES={nodes[:80]}, SLURM_NTASKS={tasks[:80]}: {str(error)[:200]}"
-        raise BadInputError("the variables of the Slurm job are not numbers", why=why) from error
+    if not all(re.fullmatch(r"[1-9]\d{0,6}", text) for text in (nodes, tasks or "1", *cpus)):
+        why = f"SLURM_JOB_NUM_NODES={nodes[:80]}, SLURM_NTASKS={tasks[:80]}, SLURM_JOB_CPUS_PER_NODE={cpus[:9]}"
+        raise BadInputError("variables of the Slurm job are not numbers of at most seven digits", why=why)
+    return Allocation(int(nodes), int(tasks) if tasks else None, min(map(int, cpus), default=1))
 
 
 class SlurmEngine(MpiEngine):

@@ -46,6 +46,8 @@ def start_fails(executable: Path) -> EnvironmentLacksError:
         ("if os.fork() == 0: time.sleep(20)\nsys.exit(7)", "exit status 7"),
         ("say('done', id='x')\ntime.sleep(60)", "not a valid hello"),
         ("hello(nodes=[{'host': 'a b', 'ranks': [0], 'pids': ['x']}])", "not a valid hello"),
+        ("hello(absent={'x': 5})", "not a valid hello"),
+        ("hello(absent={'x': {}}, engine='0')", "version 0"),
         ("print('{\"type\":' + '[' * 200_000)", "exit status 0"),
         ('print(\'{"type": "hello", "version": {}}\')', "exit status 0"),
     ],

@@ -39,6 +39,7 @@ def _any_values(kind: str) -> dict[str, Any]:
     ("environment", "busy", "is_told"),
     [
         ({"load_average": [1.5], "cpus": 2}, None, True),
+        ({"load_average": [], "cpus": 2}, 0.9, False),
         ({"load_average": [0.5], "cpus": 2}, None, False),
         ({"load_average": [5.0], "cpus": 2}, 0.1, False),
         ({"load_average": [0.1], "cpus": 2}, 0.9, True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -17,6 +18,14 @@ def memory_sizes() -> dict[str, int]:
         return {}
     rows = (line.split() for line in lines)
     return {row[0].rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3}
+
+
+def load_average() -> list[float]:
+    """Return the load averages of 1, 5 and 15 minutes, or [] if the system refuses the query."""
+    try:
+        return list(os.getloadavg())
+    except OSError:
+        return []
 
 
 def other_programs() -> tuple[float, float] | None:

@@ -122,4 +122,6 @@ def hello_from_message(message: Mapping[str, Any]) -> Hello:
     nodes = message.get("nodes", ())
     rows = ((node["host"], *row) for node in nodes for row in zip(node["ranks"], node["pids"], strict=True))
     ranks = {f"{host} {pid:d}": rank for host, rank, pid in rows}
-    return from_record(Hello, {**message, "nodes": {one["host"]: len(one["ranks"]) for one in nodes}, "ranks": ranks})
+    absent = {name: {"why": "", "remedy": ""} | why for name, why in dict(message.get("absent", ())).items()}
+    nodes = {one["host"]: len(one["ranks"]) for one in nodes}
+    return from_record(Hello, {**message, "nodes": nodes, "ranks": ranks, "absent": absent})

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.interrupts import interrupts_deferred
+from strakes.base.machine import load_average
 from strakes.base.units import KIB
 from strakes.model.cell import Cell
 from strakes.model.plan import Plan
@@ -191,7 +192,7 @@ def failure(ended: str, errors: Sequence[EngineError], place: str, target: Targe
         why = f"{errors[0].what}; {NOT_ENDED}"
         what = "the file system does not answer, or is overloaded"
         return MeasurementError(what, where=place, why=f"{why}. {trouble}" if trouble else why, remedy=_HANGS)
-    load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    load, cpus = (load_average() or [0.0])[0], len(os.sched_getaffinity(0))
     if len(errors) == 1 and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:
         return EnvironmentLacksError(
             "this machine is too busy to measure",

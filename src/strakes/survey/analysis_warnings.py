@@ -76,7 +76,7 @@ def load_before(environment: Mapping[str, Any], busy: float | None = None) -> li
     >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
     'Other programs kept the 2 processors of this node 98 % busy (load average 23.0 before the run).'
     """
-    if "load_average" not in environment or "cpus" not in environment:
+    if not environment.get("load_average") or "cpus" not in environment:
         return []
     load, cpus = float(environment["load_average"][0]), int(environment["cpus"])
     share = min(1.0, load / cpus) if busy is None else busy

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
-from strakes.base.machine import memory_sizes
+from strakes.base.machine import load_average, memory_sizes
 from strakes.base.version import __version__
 from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice, kernel_text
@@ -293,5 +293,5 @@ def capture(mount: Mount) -> dict[str, Any]:
         },
         "python": platform.python_version(),
         "strakes": __version__,
-        "load_average": list(os.getloadavg()),
+        "load_average": load_average(),
     }

@@ -111,6 +111,8 @@ def test_mpi_starts_the_nodes_one_by_one_and_slurm_all_at_once(monkeypatch: pyte
     commands = starts(Launch("mpi", hosts=("a", "b"), options=("-x",)), "/d", "f")
     assert [hosts for _, hosts in commands] == [["a"], ["b"]]
     assert all(words[:5] == ["/mpiexec", "1", host, "1", "-x"] and words[-1] == host for words, (host,) in commands)
+    ((words, hosts),) = starts(Launch("mpi", 3, ranks_per_node=1), "/d", "f")
+    assert words[:3] == ["/mpiexec", "3", "1"] and words[-2:] == ["f", ""] and hosts == ["", "", ""]
     monkeypatch.setattr(slurm, "find_srun", lambda: Path("/srun"))
     monkeypatch.setattr(
         slurm, "placed", lambda srun, all_: [str(srun), str(all_.ranks), *all_.hosts, str(all_.ranks_per_node)]

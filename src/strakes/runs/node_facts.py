@@ -20,11 +20,12 @@ from statistics import median
 from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.finite import parse_json
 from strakes.base.processes import mark_of, private_mpi_directory, process_start, python_module
 from strakes.base.units import counted, format_bytes
 from strakes.model.record import from_record
 from strakes.runs.launch import Launch
-from strakes.targets.command import run
+from strakes.targets.command import MOST_OUTPUT_BYTES, OUTPUT_BYTES, kill_running, run
 
 # Maximum seconds for Python to start. All nodes may load it from a shared file system at the same time.
 _START_S = 60.0
@@ -36,6 +37,8 @@ _CONCURRENT_RUNS = 64
 # Nodes with less than this share of the median free memory are reported.
 _SHARE = 0.7
 _MOST_TOKEN_BYTES = 256
+# Maximum output for each node, with other lines, and maximum number of values of a node. A node has 400 bytes.
+_MOST_NODE_BYTES, _MOST_NODE_VALUES = 1 << 20, 100
 _UPDATE = "Install the same version of strakes on all nodes."
 
 
@@ -69,8 +72,13 @@ def examine(launch: Launch, directory: str, file: str, content: str) -> tuple[li
     answers exactly once.
     """
     commands = starts(launch, directory, file)
-    with ThreadPoolExecutor(_CONCURRENT_RUNS) as pool:
-        answers = list(pool.map(lambda command: _ask(command[0]), commands))
+    most_bytes = min(MOST_OUTPUT_BYTES, _MOST_NODE_BYTES * max(len(hosts) for _, hosts in commands))
+    with ThreadPoolExecutor(_CONCURRENT_RUNS, initializer=OUTPUT_BYTES.set, initargs=(most_bytes,)) as pool:
+        try:
+            answers = list(pool.map(lambda command: _ask(command[0]), commands))
+        except BaseException:
+            kill_running()
+            raise
     nodes = [node for found, _ in answers for node in found]
     names = [host for _, hosts in commands for host in hosts]
     known = {node.host for node in nodes}
@@ -97,10 +105,10 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
         from strakes.runs.mpi import find_mpiexec, placed
 
         mpiexec = find_mpiexec(launch.mpiexec)
-        return [
-            ([*placed(mpiexec, Launch("mpi", 1, (host,), 1)), *launch.options, *module, host], [host])
-            for host in launch.hosts
-        ]
+        each = [(placed(mpiexec, Launch("mpi", 1, (host,), 1)), [host]) for host in launch.hosts]
+        # Without --hosts, mpiexec gets the hosts from a batch system or from its options.
+        all_at_once = [(placed(mpiexec, launch), [""] * (launch.ranks or 1))]
+        return [([*words, *launch.options, *module, hosts[0]], hosts) for words, hosts in each or all_at_once]
     if launch.launcher == "slurm":
         from strakes.runs import slurm
 
@@ -125,8 +133,8 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
     nodes = []
     for line in done.stdout.splitlines():
         # Ignore other lines. The launcher may print some, even JSON.
-        with suppress(ValueError, TypeError, KeyError, RecursionError):
-            nodes.append(from_record(CheckedNode, json.loads(line)))
+        with suppress(ValueError):
+            nodes.append(from_record(CheckedNode, parse_json(line, _MOST_NODE_VALUES)))
     return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
 
 

@@ -208,6 +208,11 @@ def share(most: int) -> int:
 def end_running() -> None:
     """Kill all running commands. Until :func:`end_grace`, limit later commands to 2 seconds."""
     _short.set()
+    kill_running()
+
+
+def kill_running() -> None:
+    """Kill all running commands."""
     _kill(*_running)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import chain, count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -162,6 +164,20 @@ def test_an_engine_that_does_not_read_its_plan_is_ended(
     with LocalEngine(fake_engine("hello()\ntime.sleep(60)")) as engine:
         result = engine.run(Plan(2, PLAN.phases * 999), workspace.path, "v1", 60)
     assert result.ended == "died" and "it did not read its input" in result.errors[0].why
+
+
+def test_the_time_for_which_strakes_was_suspended_is_no_silence(
+    fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = chain([0.0, 0.0], count(100.0, 0.001))
+    monkeypatch.setattr(LocalEngine, "silence_s", 8.0)
+    body = (
+        "hello()\nfor plan in plans():\n    time.sleep(2)\n    say('done', id='v1', status='ok', cleaned=True, left=[])"
+    )
+    with LocalEngine(fake_engine(body)) as engine:
+        engine.start()
+        monkeypatch.setattr("strakes.runs.engine.time", SimpleNamespace(monotonic=lambda: next(clock)))
+        assert engine.run(PLAN, workspace.path, "v1", 1000).ended == "ok"
 
 
 def test_a_second_cancel_does_not_wait(

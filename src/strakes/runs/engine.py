@@ -250,7 +250,7 @@ class Engine(ABC):
     ) -> _Ended | None:
         deadline = time.monotonic() + limit_s + _OVERTIME_S
         cancelled = False
-        talk, heard, silence_s = self._talk, time.monotonic(), self.silence_s
+        talk, silent_s, silence_s = self._talk, 0.0, self.silence_s
         while talk.done is None:
             now = time.monotonic()
             if self._cancels and not cancelled:
@@ -262,10 +262,11 @@ class Engine(ABC):
             try:
                 message = process.receive(min(_TICK_S, deadline - now))
             except queue.Empty:
-                if silence_s is not None and time.monotonic() - heard > silence_s:
+                silent_s += min(time.monotonic() - now, 2 * _TICK_S)  # This process may have been suspended.
+                if silence_s is not None and silent_s > silence_s:
                     return "silent"
                 continue
-            heard = time.monotonic()
+            silent_s = 0.0
             if message is None:
                 return "died"
             before, logged = talk.progress, len(talk.log)

@@ -32,6 +32,7 @@ _START_S = 60.0
 # Seconds that srun waits for the other nodes after the first node has ended.
 _LATE_S = 10
 _VERSION_S = 10.0
+_OVERLAP = {"SLURM_OVERLAP": "1"}  # In a Slurm job, mpiexec calls srun, which otherwise waits until the engine ends.
 # Maximum number of concurrent mpiexec commands. Each host gets its own command.
 _CONCURRENT_RUNS = 64
 # Nodes with less than this share of the median free memory are reported.
@@ -127,7 +128,8 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
 def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
     try:
         with private_mpi_directory() as variables:
-            done = run(command, _START_S, mark=mark_of(os.getpid(), process_start(os.getpid()) or 0) | variables)
+            mark = mark_of(os.getpid(), process_start(os.getpid()) or 0) | _OVERLAP | variables
+            done = run(command, _START_S, mark=mark)
     except StrakesError as error:
         return [], f"{error.what}: {error.why}"
     nodes = []

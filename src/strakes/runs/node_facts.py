@@ -39,7 +39,7 @@ _CONCURRENT_RUNS = 64
 _SHARE = 0.7
 _MOST_TOKEN_BYTES = 256
 # Maximum output for each node, with other lines, and maximum number of values of a node. A node has 400 bytes.
-_MOST_NODE_BYTES, _MOST_NODE_VALUES = 1 << 20, 100
+_MOST_NODE_BYTES, _MOST_NODE_VALUES = 1 << 20, 1000
 _UPDATE = "Install the same version of strakes on all nodes."
 
 

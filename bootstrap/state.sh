@@ -61,7 +61,13 @@ refuse_planted() {
     for place in "${places[@]}" "$2"/{bin/python,pyvenv.cfg,lib,lib/python*,lib/python*/site-packages}; do
         [[ $1/ == "${place%/}"/* ]] || below+=("$place")
     done
-    are_ours "$owner" "${below[@]}" && return
+    if are_ours "$owner" "${below[@]}"; then
+        # Byte code that was made with another umask, so that others could have replaced it, is removed.
+        place=$(cd "$2" && find lib pycache \( -name __pycache__ -o -path 'pycache*' -type d \) -perm /022 \
+            -prune ! -exec rm -rf -- {} \; -print -quit 2>/dev/null)
+        [[ -n $place ]] || return 0
+        place=$2/$place
+    fi
     [[ $place/ == "$2"/* ]] || remedy+=" with another python3 first in PATH"
     printf 'strakes: error: another user could have put the Python of this checkout there\n  where: %s\n  next: %s\n' \
         "${place//[[:cntrl:]]/?}" "${remedy//[[:cntrl:]]/?}" >&2

@@ -24,9 +24,10 @@ def test_arguments_reach_the_command_unchanged(checkout: Checkout, tmp_path: Pat
     os.utime(temporary, (0, 0))
     # With this setting, bash writes here-strings to files, which another user may exchange. Do not use any.
     environment = {"TMPDIR": str(temporary), "BASH_COMPAT": "50"}
-    loose = ("sh", "-c", 'umask 0; mkdir "$(dirname "$1")/src/strakes/__pycache__"; exec "$@"', "sh")
+    (checkout.path / ".venv/lib").mkdir()
+    loose = ("bash", "-c", 'umask 0; mkdir "$(dirname "$1")"/{src/strakes,.venv/lib}/__pycache__; exec "$@"', "bash")
     called = checkout.strakes("survey", "a dir", "", "--json", "-", environment=environment, become=loose)
-    assert temporary.stat().st_mtime == 0 and not (checkout.path / "src/strakes/__pycache__").exists()
+    assert temporary.stat().st_mtime == 0 and not list(checkout.path.rglob("__pycache__"))
     words = [str(python), "-I", "-m", "strakes", "survey", "a dir", "", "--json", "-"]
     assert called.stdout.splitlines() == [*words, "0022"]  # Others can write no byte code that Python keeps.
     assert (called.returncode, called.stderr) == (0, "")

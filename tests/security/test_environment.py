@@ -158,7 +158,7 @@ def test_programs_read_no_settings_of_another_user(tmp_path: Path, kind: str) ->
             home = tmp_path / "link"
     engine = tmp_path / "engine"
     engine.write_text(
-        f'#!/bin/sh\necho "$HOME $CEPH_CONF $STRAKES_STORE" >{tmp_path}/seen; echo ":$PATH:" >>{tmp_path}/seen\n'
+        f'#!/bin/sh\necho "$HOME $CEPH_CONF $STRAKES_STORE\n:$PATH:$PYTHONPATH:" >{tmp_path}/seen\n'
     )
     engine.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if name not in ("CEPH_CONF", "XDG_DATA_HOME")}
@@ -167,6 +167,7 @@ def test_programs_read_no_settings_of_another_user(tmp_path: Path, kind: str) ->
         "STRAKES_ENGINE": str(engine),
         "STRAKES_STORE": "",
         "PATH": f".::{os.environ['PATH']}:x",
+        "PYTHONPATH": f":{tmp_path}:x",
     }
     words = python_module("strakes", "run", str(ROOT / "examples" / "checkpoint.toml"), str(tmp_path), "-q")
     done = subprocess.run(words, cwd=tmp_path, env={**kept, **hostile}, capture_output=True, text=True, timeout=120)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 from strakes.base.processes import python_module
@@ -18,12 +20,17 @@ def test_a_module_in_the_current_directory_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "platform.py").write_text(f"open({str(tmp_path / 'planted-code-ran')!r}, 'w')\n")
     (tmp_path / "strakes").mkdir()
     (tmp_path / "strakes" / "__init__.py").write_text(f"open({str(tmp_path / 'planted-code-ran')!r}, 'w')\n")
+    code = "from strakes.base.processes import python_module as of; print(*of('strakes.runs.node_facts', '/', 'x'))"
+    found = {**os.environ, "PYTHONPATH": str(ROOT / "src")}  # as Spack installs it
+    named = subprocess.run([sys._base_executable, "-P", "-c", code], env=found, capture_output=True, text=True)
     commands = [
         python_module("strakes", "--version"),
         starts(Launch("command", ranks=1, command="{engine}"), "", "")[0][0],
+        named.stdout.split(),
     ]
     for command in commands:
-        subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+        assert done.stdout and done.returncode == 0
     assert not (tmp_path / "planted-code-ran").exists()
 
 

@@ -45,10 +45,10 @@ _CEPH_CONF = "/etc/ceph/ceph.conf"
 def secure_environment() -> None:
     """Change environment variables that could make programs read or run files of other users.
 
-    Relative directories are removed from PATH. If other users can replace files in HOME or TMPDIR, another directory is
-    set. The variables of unsafe cache or settings directories are removed. CEPH_CONF is set, because Ceph's tools
-    otherwise search the current directory. UTC replaces a time zone (TZ) with an offset of a day or more. Variables
-    that make Pacemaker's tools read and change a file in place of the running cluster are removed.
+    Relative directories are removed from PATH and PYTHONPATH. If other users can replace files in HOME or TMPDIR,
+    another directory is set. The variables of unsafe cache or settings directories are removed. CEPH_CONF is set,
+    because Ceph's tools otherwise search the current directory. UTC replaces a time zone (TZ) with an offset of a day
+    or more. Variables that make Pacemaker's tools read and change a file in place of the running cluster are removed.
     """
     for name in ("CIB_file", "CIB_shadow"):
         os.environ.pop(name, None)
@@ -58,7 +58,7 @@ def secure_environment() -> None:
     if bundle := os.environ.get("AWS_CA_BUNDLE"):
         with suppress(FileNotFoundError):  # the current directory was removed
             os.environ["AWS_CA_BUNDLE"] = os.path.abspath(bundle)
-    _drop_relative_path()
+    _drop_relative_paths()
     if "HOME" in os.environ and not _is_own_directory(os.environ["HOME"]):
         os.environ["STRAKES_STORE"] = os.environ.get("STRAKES_STORE") or str(default_root())
         try:
@@ -138,14 +138,15 @@ def private_mpi_directory() -> Iterator[dict[str, str]]:
 
 def secure_environment_unseen() -> None:
     """Change the environment like :func:`secure_environment`, but without access to directories that may hang."""
-    _drop_relative_path()
+    _drop_relative_paths()
     os.environ |= {"HOME": "/", "TMPDIR": "/tmp", "CEPH_CONF": os.environ.get("CEPH_CONF") or _CEPH_CONF}
 
 
-def _drop_relative_path() -> None:
-    if "PATH" in os.environ:
-        places = filter(os.path.isabs, os.environ["PATH"].split(os.pathsep))
-        os.environ["PATH"] = os.pathsep.join(places) or os.defpath
+def _drop_relative_paths() -> None:
+    for name, default in (("PATH", os.defpath), ("PYTHONPATH", "")):  # Tools may be Python programs, as ceph.
+        if name in os.environ:
+            places = filter(os.path.isabs, os.environ[name].split(os.pathsep))
+            os.environ[name] = os.pathsep.join(places) or default
 
 
 def _is_own_directory(path: str, *, sticky: bool = False) -> bool:
@@ -185,10 +186,13 @@ def python_module(module: str, *words: str) -> list[str]:
 
     Unlike ``python -m``, it imports nothing from the current directory, where another user may have planted code.
     """
-    module_file = Path(__file__).resolve()
+    place = Path(__file__).resolve().parents[2]
     user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-    # Option -I ignores the user's site directory, so use -P if strakes is installed there.
-    isolation = "-P" if user_site and module_file.is_relative_to(Path(user_site).resolve()) else "-I"
+    named = filter(os.path.isabs, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    # Option -I ignores PYTHONPATH (Spack) and the user's site directory, so use -P if strakes is installed there.
+    if not sys.flags.isolated and any(Path(name).resolve() == place for name in named):
+        return ["/usr/bin/env", f"PYTHONPATH={place}", sys.executable, "-P", "-m", module, *words]
+    isolation = "-P" if user_site and Path(user_site).resolve() == place else "-I"
     return [sys.executable, isolation, "-m", module, *words]
 
 

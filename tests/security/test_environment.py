@@ -157,9 +157,7 @@ def test_programs_read_no_settings_of_another_user(tmp_path: Path, kind: str) ->
             os.chown(tmp_path / "link", 65534, 65534, follow_symlinks=False)
             home = tmp_path / "link"
     engine = tmp_path / "engine"
-    engine.write_text(
-        f'#!/bin/sh\necho "$HOME $CEPH_CONF $STRAKES_STORE\n:$PATH:$PYTHONPATH:" >{tmp_path}/seen\n'
-    )
+    engine.write_text(f'#!/bin/sh\necho "$HOME $CEPH_CONF $STRAKES_STORE\n:$PATH:$PYTHONPATH:" >{tmp_path}/seen\n')
     engine.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if name not in ("CEPH_CONF", "XDG_DATA_HOME")}
     hostile = {

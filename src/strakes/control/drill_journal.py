@@ -291,5 +291,5 @@ def _pending(path: Path, content: bytes) -> Pending:
         begun, record = not content.endswith(NOT_BEGUN), parse_json(content.removesuffix(NOT_BEGUN))
         return replace(from_record(Pending, record), path=path, begun=begun)
     except ValueError as error:
-        remedy = "Carry out the undo entries of this file by hand, then remove the file."
+        remedy = "Let its drill end. Then run the strakes that wrote it, or its undo entries by hand, and remove it."
         raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

@@ -301,7 +301,7 @@ def read_journal(path: Path) -> JournalState:
         return replace(from_record(JournalState, rows), path=path)
     except ValueError as error:
         what = "a journal of changed settings is damaged"
-        remedy = "Find the old values in the file, set them by hand, then remove the file."
+        remedy = "Run the strakes that wrote it, or find the old values in it, set them by hand, then remove it."
         raise DamagedJournalError(what, where=str(path), why=str(error), remedy=remedy) from error
 
 

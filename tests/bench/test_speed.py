@@ -56,8 +56,7 @@ def test_three_looks_at_a_ratio_that_equals_the_required_one_keep_the_error_rate
     # At a true ratio equal to the required one, "met" and "missed" are errors; each may occur in 5 % of all benches.
     verdicts = [answered(rates(1.0, 0.3, 36, seed)).verdict for seed in range(1000, 1300)]
     assert verdicts.count("missed") <= 0.05 * len(verdicts) * 1.4
-    assert verdicts.count("met") <= 0.05 * len(verdicts) * 1.4
-    assert verdicts.count("too noisy") >= 0.88 * len(verdicts)
+    assert verdicts.count("met") <= 0.05 * len(verdicts) * 1.4 and verdicts.count("too noisy") >= 0.88 * len(verdicts)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +74,7 @@ def test_a_ratio_that_is_within_the_margin_of_the_required_one_is_not_called_noi
     ratio: float, noise: float, verdict: str
 ) -> None:
     results = rates(ratio, noise, 36, 7, LOOP)
-    assert answered(results, LOOP).verdict == verdict
-    assert not is_open(FILES, results, OURS, [LOOP], LOOKS)
+    assert answered(results, LOOP).verdict == verdict and not is_open(FILES, results, OURS, [LOOP], LOOKS)
     early = {series: {block: blocks[block] for block in range(18)} for series, blocks in results.items()}
     assert is_open(FILES, early, OURS, [LOOP], LOOKS) == (verdict not in ("met", "missed"))
 

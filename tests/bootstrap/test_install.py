@@ -176,7 +176,6 @@ def test_an_interruption_is_reported_and_leaves_a_complete_environment_in_use(
             said += process.stderr.read(1)
         os.killpg(process.pid, signal.SIGTERM)
         said += process.communicate(timeout=60)[1]
-        assert "interrupted; run the same command again to continue" in said
-        assert process.returncode == 130
+        assert "interrupted; run the same command again to continue" in said and process.returncode == 130
         assert subprocess.run(["pgrep", "-fx", f"sleep {sleep_s}"], check=False).returncode == 1
         assert checkout.is_fresh() == complete

@@ -189,8 +189,7 @@ def test_an_empty_name_does_not_mean_the_current_directory(name: str, parameter:
     "words", ["survey {}", "run {} .", "run plan.toml {}", "run ior -o {}", "run mdtest -n 3 -d {}", "run io500 {}"]
 )
 def test_an_empty_name_on_the_command_line_is_bad_input(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([word.replace("{}", "") for word in words.split()]) == 2
-    assert "next: " in capsys.readouterr().err
+    assert run([word.replace("{}", "") for word in words.split()]) == 2 and "next: " in capsys.readouterr().err
 
 
 def refusals() -> Iterator[tuple[str, click.Option, str]]:

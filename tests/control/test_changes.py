@@ -60,8 +60,7 @@ def test_a_change_lasts_as_long_as_the_body(world: World, root: Path) -> None:
         assert effective["number"].values == {"number": "16"} and not effective.remarks
         assert the_open_one(root).life() == "alive"
     assert world.values == {"number": "8", "option": None}
-    assert {one.outcome for one in effective.restored} == {"restored"}
-    assert open_journals(root) == ((), ())
+    assert {one.outcome for one in effective.restored} == {"restored"} and open_journals(root) == ((), ())
 
 
 def test_a_change_by_others_is_kept_and_reported(world: World, root: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -52,8 +52,7 @@ def test_a_harmless_fault_loses_no_files_and_leaves_no_files(strakes: StrakesRun
     killed = strakes("failover", "drill", tmp_path, "--fault-command", kill, *SHORT)
     assert killed.returncode == 1 and "ended before the end of the drill" in killed.stderr, killed.stderr
     assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["back_after_s"] is None
-    assert any(one["text"] == "true" for one in document["line"]["moments"])
-    assert not any(tmp_path.iterdir())
+    assert any(one["text"] == "true" for one in document["line"]["moments"]) and not any(tmp_path.iterdir())
 
 
 def test_acknowledged_files_that_are_missing_or_have_wrong_content_count_as_lost(
@@ -146,8 +145,7 @@ def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately(
     read = {(0, 0): "sum 0", (0, 3): "sum 3", (0, 4): "", (0, 5): "of a short write"}
     found = outcome_of("1 client", log, expected, read, 1.5, [], [], "", {}, 0.0)
     assert (found.acknowledged, found.lost, found.damaged) == (3, 2, 1)
-    assert (found.failed, found.unanswered, found.repeated) == (3, 2, 1)
-    assert found.errors == {"EIO": 2, "EEXIST": 1}
+    assert (found.failed, found.unanswered, found.repeated) == (3, 2, 1) and found.errors == {"EIO": 2, "EEXIST": 1}
 
 
 def test_operations_that_are_pending_when_a_drill_ends_count_as_waiting_since_they_were_due() -> None:

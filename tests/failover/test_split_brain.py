@@ -91,8 +91,7 @@ def test_split_brain_is_found_if_both_serve(story: list[tuple[int, int, int, boo
         pair.ask((other,))
     for _ in range(second):
         pair.ask((old,), node=old, term=old_term)
-    assert judge(pair.copies, pair.told, other).split_brain
-    assert judge(pair.copies, pair.told, old).split_brain
+    assert judge(pair.copies, pair.told, other).split_brain and judge(pair.copies, pair.told, old).split_brain
 
 
 @given(steps, st.integers(1, 5))

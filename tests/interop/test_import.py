@@ -101,8 +101,7 @@ def test_secrets_of_commands_are_not_stored(words: str, tmp_path: Path, capsys: 
     text = (SAMPLES / "ior-4.1.txt").read_text()
     (command,) = re.findall(r"^Command line +: (.*)$", text, re.MULTILINE)
     (tmp_path / "ior.out").write_text(text.replace(command, words))
-    assert strakes(["import", str(tmp_path / "ior.out")]) == 0
-    assert "hidden" not in capsys.readouterr().out
+    assert strakes(["import", str(tmp_path / "ior.out")]) == 0 and "hidden" not in capsys.readouterr().out
     kept = [path for path in Store().root.rglob("*") if path.is_file()]
     assert kept and all(b"hidden" not in path.read_bytes() for path in kept)
 
@@ -222,8 +221,7 @@ def test_csv_json_and_text_of_one_elbencho_run_agree() -> None:
     by_csv, by_json, by_text = (values(f"elbencho-{form}") for form in ("sample.csv", "sample.json", "result.txt"))
     # The text output of elbencho has no IOPS for files of one block.
     assert set(by_csv) == set(by_json) == {*by_text, "read-operations", "write-operations"}
-    assert by_csv["write"] == by_text["write"] == [389]
-    assert by_json["write"][0] == pytest.approx(389, abs=1)
+    assert by_csv["write"] == by_text["write"] == [389] and by_json["write"][0] == pytest.approx(389, abs=1)
     assert by_csv["write-entries"] == by_json["write-entries"] == by_text["write-entries"] == [104602]
     assert foreign("elbencho-sample.csv").path == "/scratch/try/e"
 
@@ -402,8 +400,7 @@ def test_the_command_to_repeat_has_all_directories_and_ranks_of_mdtest(
     line = next(line for line in text.splitlines() if line.startswith("Command line used"))
     several = tmp_path / "multi_mdtest.txt"
     several.write_text(text.replace(line, "Command line used: /usr/bin/mdtest '-n' '500' '-d' '/lustre/a@/lustre/b'"))
-    assert read_file(several).tests[0].path == "/lustre/a@/lustre/b"
-    assert strakes(["import", str(several)]) == 0
+    assert read_file(several).tests[0].path == "/lustre/a@/lustre/b" and strakes(["import", str(several)]) == 0
     run = Store().runs()[-1]
     options = Store().open(run.id).manifest["options"]
     assert options["command"].startswith("mpiexec -n 4 /usr/bin/mdtest ")

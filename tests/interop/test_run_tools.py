@@ -198,8 +198,7 @@ def test_an_ior_script_with_one_test_is_run_and_one_with_several_is_refused_with
 
 def test_each_difference_is_noted_once() -> None:
     notes = translate("ior", "-i 3 -i 3 -g -O summaryFormat=JSON -O summaryFile=x", ranks=None).notes
-    assert len(set(notes)) == len(notes)
-    assert any(note.startswith("-i 3: strakes repeats until") for note in notes)
+    assert len(set(notes)) == len(notes) and any(note.startswith("-i 3: strakes repeats until") for note in notes)
     assert any("one rank" in note for note in notes)
     assert any(note.startswith("-O summaryformat JSON: strakes stores every sample") for note in notes)
     assert translate("ior", "-t 1m -b 4m -s 2").notes == ()
@@ -313,8 +312,7 @@ def test_an_ior_command_line_runs_with_intervals(tmp_path: Path, capsys: pytest.
     output = capsys.readouterr()
     document = json.loads(output.out)
     cells = {cell["id"]: cell for cell in document["cells"]}
-    assert set(cells) == {"plan:write", "plan:read"}
-    assert all(cell["runs"] >= 5 for cell in cells.values())
+    assert set(cells) == {"plan:write", "plan:read"} and all(cell["runs"] >= 5 for cell in cells.values())
     # On a busy machine, such short runs may be autocorrelated. Then a warning replaces the interval.
     said = {warning["code"] for warning in document["warnings"]}
     assert "dependent-runs" in said or all(cell["low"] is not None for cell in cells.values())
@@ -343,8 +341,7 @@ def test_a_missing_directory_is_refused_and_not_replaced_by_its_parent(
     line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert strakes(["run", *line.format(tmp_path).split()]) == 2
-    assert "directory" in capsys.readouterr().err
+    assert strakes(["run", *line.format(tmp_path).split()]) == 2 and "directory" in capsys.readouterr().err
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
     assert tool_of("mdtest").translate(["-n", "1", "-d", str(tmp_path / "new")], 1, 1).directory == tmp_path
 

@@ -41,8 +41,7 @@ def test_mdtest_and_ior_use_all_of_their_directories_and_leave_no_files(
     assert [further["path"] for further in document["target"]["beside"]] == [str(place) for place in places[1:]]
     assert document["target"]["path"] == str(places[0])
     files = "@".join(str(place / "file") for place in places)
-    assert strakes("-n", "4", "ior", "-F", "-t", "64k", "-b", "128k", "-o", files) == 0
-    assert holds_only_theirs(places)
+    assert strakes("-n", "4", "ior", "-F", "-t", "64k", "-b", "128k", "-o", files) == 0 and holds_only_theirs(places)
     assert Store().open(Store().runs()[-1].id).manifest["options"]["beside"] == [str(place) for place in places[1:]]
 
 

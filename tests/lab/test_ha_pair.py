@@ -36,8 +36,7 @@ def lacking_of(tmp_path: Path, status: str) -> str:
 
 
 def test_a_pair_is_not_complete_while_a_node_is_being_fenced(tmp_path: Path) -> None:
-    assert lacking_of(tmp_path, _STATUS) == "the fencing of mds-a is not over"
-    assert lacking_of(tmp_path, _WHOLE) == ""
+    assert lacking_of(tmp_path, _STATUS) == "the fencing of mds-a is not over" and lacking_of(tmp_path, _WHOLE) == ""
     status, power = tmp_path / "status.xml", tmp_path / "power"
     power.touch()
     (tmp_path / "next").write_text(_WHOLE)

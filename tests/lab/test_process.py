@@ -29,8 +29,7 @@ def test_a_process_without_the_mark_is_found_by_its_record(tmp_path: Path) -> No
     assert members("no-such-lab", (record,), ()) == {record.pid: record.started}
     # A process with the same ID and another start time is a different one.
     assert not members("no-such-lab", (ProcessRecord("client", record.pid, record.started - 1),), ())
-    assert not kill_all("no-such-lab", (record,), (), patience_s=20)
-    assert process.wait() == -signal.SIGKILL
+    assert not kill_all("no-such-lab", (record,), (), patience_s=20) and process.wait() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o4755], ids=["ordinary", "set-user-id"])

@@ -42,8 +42,7 @@ def test_omitted_keys_and_explicit_defaults_give_the_same_plan() -> None:
     short = {"kind": "metadata", "name": "c", "operation": "file-create", "directory": "unique", "items": 3}
     document = {"schema": 1, "seed": 0, "team": {"ranks": 1}, "phases": [short]}
     full = plan_from_json(document).to_json()
-    assert plan_from_json(full).fingerprint() == plan_from_json(document).fingerprint()
-    assert full["phases"] != [short]
+    assert plan_from_json(full).fingerprint() == plan_from_json(document).fingerprint() and full["phases"] != [short]
 
 
 def test_a_grouping_without_writers_reaches_the_engine_which_refuses_it() -> None:

@@ -144,8 +144,7 @@ def test_the_shell_is_offered_commands_options_and_values(
     monkeypatch.setenv("_STRAKES_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    assert main() == 0
-    assert offered <= {line.partition(",")[2] for line in capsys.readouterr().out.splitlines()}
+    assert main() == 0 and offered <= {line.partition(",")[2] for line in capsys.readouterr().out.splitlines()}
     monkeypatch.setenv("COMP_CWORD", "x")
     assert main() == 2
 
@@ -175,6 +174,5 @@ def test_the_nightly_script_measures_and_writes_metrics(tmp_path: Path) -> None:
     }
     words = [PACKAGING / "nightly" / "strakes-nightly", target]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "No measurement has been repeated yet" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and "No measurement has been repeated yet" in done.stdout
     assert (metrics / "strakes.prom").read_text().endswith("# EOF\n")

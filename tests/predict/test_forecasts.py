@@ -76,8 +76,7 @@ def test_levels_answered_partly_from_a_cache_are_left_out() -> None:
     assert left_out((1, 0.84, False), (2, 1.17, False), (4, 1.2, False)) == [1]
     assert left_out((1, 1.1, False), (2, 1.17, False), (4, 1.2, False)) == []
     assert left_out((1, None, True), (2, None, False), (4, None, False)) == [1]
-    assert left_out((1, None, True), (2, None, True)) == []
-    assert left_out((1, None, False), (2, 1.2, False)) == []
+    assert left_out((1, None, True), (2, None, True)) == [] and left_out((1, None, False), (2, 1.2, False)) == []
 
 
 def test_a_rate_twenty_times_that_of_two_clients_is_attributed_to_the_cache() -> None:

@@ -72,8 +72,7 @@ def test_a_single_point_has_an_axis_around_it(points: list[float]) -> None:
 def test_near_values_have_an_axis_from_zero_and_distant_ones_a_log_axis() -> None:
     near = y_axis(figure([1, 2]), [900.0 * MIB, 1000.0 * MIB], [850.0 * MIB, 1050.0 * MIB])
     assert (near.scale, near.low) == ("linear", 0.0)
-    assert texts(near.ticks) == ["0", "200", "400", "600", "800", "1,000"]
-    assert near.title == "rate (MiB/s)"
+    assert texts(near.ticks) == ["0", "200", "400", "600", "800", "1,000"] and near.title == "rate (MiB/s)"
     far = y_axis(figure([1, 2]), [1.0 * MIB, 1000.0 * MIB], [1.0 * MIB, 1000.0 * MIB])
     assert far.scale == "log" and {"1", "10", "100", "1,000"} <= set(texts(far.ticks))
 

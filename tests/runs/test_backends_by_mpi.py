@@ -144,8 +144,7 @@ def test_written_data_is_read_back_in_every_layout_and_access(
         assert (result.ended, result.errors, result.cleaned) == ("ok", (), True), (layout, access)
         assert [sample.operations for sample in result.samples[:4]] == [RANKS * 16] * 4
         assert [effective(result, name)["verified_bytes"] for name in ("r", "shifted")] == [ALL_BYTES] * 2
-        assert effective(result, "w")["collective"] == collective
-        assert result.samples[4].stopped_by == "seconds"
+        assert effective(result, "w")["collective"] == collective and result.samples[4].stopped_by == "seconds"
 
 
 def test_every_rank_reads_the_whole_file(engine: MpiEngine, way: Way, workspace: Workspace) -> None:
@@ -165,8 +164,7 @@ def test_hdf5_reads_what_it_stored_in_chunks(engines: Callable[[Way], MpiEngine]
         write = of(way, "w", "write", access="strided", chunk_bytes=24 * KIB, collective=collective, sync="fsync")
         read = of(way, "r", "read", access="strided", collective=not collective, verify=True, rank_shift=1)
         result = engine.run(Plan(RANKS, (write, read)), workspace.path, "c", 60)
-        assert (result.ended, result.errors) == ("ok", ())
-        assert effective(result, "r")["verified_bytes"] == ALL_BYTES
+        assert (result.ended, result.errors) == ("ok", ()) and effective(result, "r")["verified_bytes"] == ALL_BYTES
 
 
 def kept_files(engine: LocalEngine | MpiEngine, plan: Plan, directory: Path, name: str) -> dict[str, bytes]:
@@ -289,8 +287,7 @@ def test_a_full_file_system_fails_the_phase_even_if_the_library_hides_the_error(
             assert result.ended == "failed"
             assert [sample.name for sample in result.samples] == ["w"], result.errors
             for error in result.errors:
-                assert error.where["rank"] in range(RANKS)
-                assert str(error.where["path"]).startswith("f/data")
+                assert error.where["rank"] in range(RANKS) and str(error.where["path"]).startswith("f/data")
                 assert error.errno == "ENOSPC" and error.why and error.remedy
             assert result.cleaned
         check_usable(engine, way, workspace.path)
@@ -307,8 +304,7 @@ def test_a_rank_killed_in_collective_calls_is_named_and_the_run_ends(way: Way, w
         result = engine.run(
             Plan(RANKS, (endless,)), workspace.path, "k", 3600, once(lambda: os.kill(victim, signal.SIGKILL))
         )
-        assert result.ended in ("failed", "died", "limit")
-        assert {error.where["rank"] for error in result.errors} == {2}
+        assert result.ended in ("failed", "died", "limit") and {error.where["rank"] for error in result.errors} == {2}
         assert (result.cleaned, result.left) == (True, ())
 
 
@@ -317,5 +313,4 @@ def test_a_backend_that_needs_processes_refuses_ranks_that_are_threads(workspace
         for backend in ("mpiio", "hdf5", "pnetcdf"):
             result = engine.run(Plan(2, (of((backend, ""), "w", "write"),)), workspace.path, "t", 60)
             assert (result.ended, result.errors[0].where["key"]) == ("refused", "phases[0].backend")
-            assert "ranks that are processes" in result.errors[0].what
-            assert "--launcher mpi" in result.errors[0].remedy
+            assert "ranks that are processes" in result.errors[0].what and "--launcher mpi" in result.errors[0].remedy

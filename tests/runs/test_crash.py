@@ -70,8 +70,7 @@ def test_a_writer_killed_at_any_moment_loses_no_visit_and_is_resumed(store: Stor
         assert summary.status == "interrupted"
         run = store.open("latest")
         visits = [visit.visit for visit in run.visits]
-        assert visits == list(range(len(visits)))
-        assert len(visits) >= said + 1
+        assert visits == list(range(len(visits))) and len(visits) >= said + 1
         assert run.manifest["options"] == {"fingerprint": "f"}
         assert run.findings is None or run.findings["visits"] <= len(visits)
         _ = run.cells, run.events
@@ -91,8 +90,7 @@ def test_a_writer_killed_at_its_start_leaves_a_usable_store(store: Store, measur
     process.kill()
     process.wait()
     for run in store.runs():
-        assert run.status == "interrupted"
-        assert store.open(run.id).manifest["id"] == run.id
+        assert run.status == "interrupted" and store.open(run.id).manifest["id"] == run.id
     with store.create("survey", "next", measured, {}, {}) as writer:
         writer.finish("complete")
     assert store.open("latest").id == writer.id

@@ -51,13 +51,10 @@ def check_told(result: PlanResult, *, errno: str | set[str], phase: str, operati
         {errno} if isinstance(errno, str) else errno
     ), result.errors
     for error in result.errors:
-        assert error.where["phase"] == phase
-        assert error.where["operation"] in operations
-        assert entry in str(error.where["path"])
-        assert error.where["rank"] in (0, 1)
+        assert error.where["phase"] == phase and error.where["operation"] in operations
+        assert entry in str(error.where["path"]) and error.where["rank"] in (0, 1)
         assert error.why and error.remedy
-    assert result.samples[-1].name == phase
-    assert result.samples[-1].stopped_by == "error"
+    assert result.samples[-1].name == phase and result.samples[-1].stopped_by == "error"
     # Both ranks left the phase, because both have a row.
     assert len(result.samples[-1].ranks) == 2
 
@@ -106,8 +103,7 @@ def test_an_overcommitted_device_ends_the_phase_and_everything_is_removed(engine
         result = run(engine, Plan(2, (write, data("never", "read", files="data"))), directory)
         # The error that a loop device returns for a full tmpfs depends on the kernel.
         check_told(result, errno={"EIO", "ENOSPC"}, phase="w", operations={"fsync", "msync", "write"}, entry="p/data.")
-        assert [sample.name for sample in result.samples] == ["w"]
-        assert result.cleaned
+        assert [sample.name for sample in result.samples] == ["w"] and result.cleaned
         assert [path.name for path in directory.iterdir()] == [".strakes-marker"]
 
 
@@ -129,8 +125,7 @@ def test_a_file_system_that_shuts_down_is_reported_with_the_remains(engine: Loca
         check_told(
             result, errno="EIO", phase="w", operations={"open", "write", "fsync", "fclose", "close"}, entry="p/data."
         )
-        assert not result.cleaned
-        assert result.left
+        assert not result.cleaned and result.left
 
 
 @pytest.mark.parametrize("backend", ["posix", "uring"])
@@ -171,8 +166,7 @@ def test_a_file_system_that_becomes_read_only_is_reported_with_the_remains(engin
         result = run(engine, Plan(2, (create,)), directory, once_in("d", protect))
         subprocess.run(["mount", "-o", "remount,rw", place], check=True)
         check_told(result, errno="EROFS", phase="d", operations={"mkdir"}, entry="p/items.")
-        assert not result.cleaned
-        assert result.left
+        assert not result.cleaned and result.left
         assert all((directory / name).exists() for name in result.left)
 
 
@@ -185,8 +179,7 @@ def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, tmp_pat
     gone = workspace_path / "p" / "items.1.tree" / "f1.07"
     result = run(engine, Plan(2, phases), workspace_path, once_in("stat", gone.unlink))
     check_told(result, errno="ENOENT", phase="stat", operations={"stat"}, entry="p/items.1.tree/f1.07")
-    assert [error.where["rank"] for error in result.errors] == [1]
-    assert result.cleaned
+    assert [error.where["rank"] for error in result.errors] == [1] and result.cleaned
     assert not (workspace_path / "p").exists()
 
 

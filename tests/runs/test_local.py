@@ -99,8 +99,7 @@ def test_a_request_that_the_engine_does_not_read_is_refused_at_once(
 def test_a_refused_plan_names_the_key(engine: LocalEngine, workspace: Workspace) -> None:
     contradiction = Plan(1, (MetadataPhase("stat", "file-stat", "unique", items=5),))
     result = engine.run(contradiction, workspace.path, "r", 60)
-    assert result.ended == "refused"
-    assert str(result.errors[0].where["key"]).startswith("phases[0]")
+    assert result.ended == "refused" and str(result.errors[0].where["key"]).startswith("phases[0]")
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
@@ -127,8 +126,7 @@ def test_an_exception_during_a_plan_ends_it_in_order(engine: LocalEngine, worksp
     with pytest.raises(KeyboardInterrupt):
         engine.run(ENDLESS, workspace.path, "c", 3600, once(interrupt))
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
-    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-    assert engine.start().pid == pid
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok" and engine.start().pid == pid
 
 
 def test_a_killed_engine_is_reported_and_replaced_and_its_files_are_removed(
@@ -136,13 +134,10 @@ def test_a_killed_engine_is_reported_and_replaced_and_its_files_are_removed(
 ) -> None:
     pid = engine.start().pid
     result = engine.run(ENDLESS, workspace.path, "k", 3600, once(lambda: os.kill(pid, signal.SIGKILL)))
-    assert (result.ended, result.cleaned, result.left) == ("died", True, ())
-    assert "SIGKILL" in result.errors[-1].why
-    assert result.errors[-1].where["operation"] == "stat"
-    assert [sample.name for sample in result.samples] == ["create"]
+    assert (result.ended, result.cleaned, result.left) == ("died", True, ()) and "SIGKILL" in result.errors[-1].why
+    assert result.errors[-1].where["operation"] == "stat" and [sample.name for sample in result.samples] == ["create"]
     assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
-    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-    assert engine.start().pid != pid
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok" and engine.start().pid != pid
 
 
 def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngine, workspace: Workspace) -> None:

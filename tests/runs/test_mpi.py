@@ -140,8 +140,7 @@ def test_a_process_that_was_stopped_during_plans_of_other_ranks_runs_its_next_pl
         os.kill(pid, signal.SIGCONT)
     assert ended == ["ok"] * 3
     result = engine.run(SHORT, workspace.path, "together", 60)
-    assert (result.ended, result.errors) == ("ok", ())
-    assert pid_of(engine, 3) == pid
+    assert (result.ended, result.errors) == ("ok", ()) and pid_of(engine, 3) == pid
 
 
 @needs_mpi
@@ -156,8 +155,7 @@ def test_a_cancelled_plan_ends_in_order(engine: MpiEngine, workspace: Workspace)
     pid = engine.start().pid
     result = engine.run(ENDLESS, workspace.path, "c", 3600, once(engine.cancel))
     assert (result.ended, result.cleaned) == ("cancelled", True)
-    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-    assert engine.start().pid == pid
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok" and engine.start().pid == pid
 
 
 @needs_mpi
@@ -182,8 +180,7 @@ def test_a_killed_or_stopped_rank_is_named_and_the_run_ends_in_order(
         result = engine.run(ENDLESS, workspace.path, "k", 3600, once(strike))
         took_s = time.monotonic() - struck[0]
         assert {(error.where["host"], error.where["rank"]) for error in result.errors} == {(host, victim)}
-        assert result.ended in ("failed", "died", "limit")
-        assert (result.cleaned, result.left) == (True, ())
+        assert result.ended in ("failed", "died", "limit") and (result.cleaned, result.left) == (True, ())
         assert [sample.name for sample in result.samples] == ["create"]
         assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
         assert not list(Path("/dev/shm").glob(f"strakes{shared}"))
@@ -202,8 +199,7 @@ def test_the_first_process_may_be_silent_for_the_set_time_and_the_file_system_is
         pid = pid_of(engine, 0)
         result = engine.run(ENDLESS, workspace.path, "s", 3600, once(lambda: os.kill(pid, signal.SIGSTOP)))
     (error,) = result.errors
-    assert error.what == "the engine sent no message for 3.00 s"
-    assert "file system" not in error.why + error.remedy
+    assert error.what == "the engine sent no message for 3.00 s" and "file system" not in error.why + error.remedy
 
 
 @needs_mpi
@@ -376,8 +372,7 @@ def test_parts_of_a_mixed_phase_do_the_same_as_with_threads(engine: MpiEngine, w
             assert [(part.name, [row[0] for row in part.ranks]) for part in parts] == expected
             assert [(part.operations, part.bytes) for part in parts] == [(8, 128 * KIB), (20, 2000), (20, 0)]
             assert [set(part.histograms) for part in parts] == [{"write"}, {"file-create"}, {"lag", "file-stat"}]
-            assert again.effective["verified_bytes"] == 128 * KIB
-            assert seen.operations == 20
+            assert again.effective["verified_bytes"] == 128 * KIB and seen.operations == 20
             assert [(row.phase, row.rank) for row in result.log] == [("watch", 3)] * 20
 
 
@@ -389,8 +384,7 @@ def test_another_number_of_ranks_than_launched_is_refused(tmp_path: Path) -> Non
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stdout) == (3, "")
-    assert "4 tasks (SLURM_NTASKS), but MPI joined 1" in done.stderr
+    assert (done.returncode, done.stdout) == (3, "") and "4 tasks (SLURM_NTASKS), but MPI joined 1" in done.stderr
     assert "Use --mpi=pmi2 with srun." in done.stderr
 
 

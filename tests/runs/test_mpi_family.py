@@ -98,8 +98,7 @@ def test_an_engine_that_was_named_must_belong_to_the_mpiexec(
     monkeypatch.setenv("STRAKES_ENGINE_MPI", str(both[1]))
     with pytest.raises(EnvironmentLacksError) as caught:
         find_mpi_engine(says(tmp_path / "hydra" / "mpiexec", "HYDRA build details"))
-    assert OPEN_MPI in caught.value.why
-    assert "STRAKES_ENGINE_MPI" in caught.value.remedy
+    assert OPEN_MPI in caught.value.why and "STRAKES_ENGINE_MPI" in caught.value.remedy
 
 
 def has_open_mpi() -> bool:

@@ -83,8 +83,7 @@ def test_ranks_with_a_processor_each_do_not_sleep_while_they_gather(
         result = engine.run(Plan(2, (write,)), place, "p1", 60)
     assert (result.ended, result.samples[0].bytes) == ("ok", 64 * MIB)
     naps = [int(line.split()[4]) for line in counts.read_text().splitlines()]
-    assert len(naps) >= 2
-    assert sum(naps) == 0
+    assert len(naps) >= 2 and sum(naps) == 0
 
 
 @needs_mpi
@@ -100,10 +99,8 @@ def test_a_call_of_mpi_that_fails_ends_the_run_and_names_rank_and_call(
     began = time.monotonic()
     with MpiEngine(Launch("mpi", 3)) as engine:
         result = engine.run(plan, place, "p1", 120)
-    assert time.monotonic() - began < 60
-    assert result.ended != "ok"
-    assert [error.where["rank"] for error in result.errors] == [1]
-    assert "MPI_Isend" in result.errors[0].why
+    assert time.monotonic() - began < 60 and result.ended != "ok"
+    assert [error.where["rank"] for error in result.errors] == [1] and "MPI_Isend" in result.errors[0].why
     assert "The file system is not the cause" in result.errors[0].remedy
 
 
@@ -125,8 +122,7 @@ def test_a_plan_that_one_node_refuses_is_refused_and_the_node_is_named(
     )
     with MpiEngine(Launch("mpi", 3)) as engine:
         result = engine.run(plan, place, "p1", 60)
-        assert result.ended == "refused"
-        assert [error.where["rank"] for error in result.errors] == [2]
+        assert result.ended == "refused" and [error.where["rank"] for error in result.errors] == [2]
         assert result.errors[0].where["key"] == "phases[1].cache"
         # The engine still accepts plans.
         assert engine.run(Plan(3, plan.phases[:1]), place, "p2", 60).ended == "ok"
@@ -166,6 +162,5 @@ def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: P
 def test_a_missing_processor_is_refused_by_every_process(tmp_path: Path) -> None:
     with MpiEngine(Launch("mpi", 2)) as engine, Workspace.create(tmp_path, "placed") as workspace:
         result = engine.run(replace(PLAN, processors="0,16383"), workspace.path, "p", limit_s=60)
-        assert result.ended == "refused"
-        assert {error.where["key"] for error in result.errors} == {"team.processors"}
+        assert result.ended == "refused" and {error.where["key"] for error in result.errors} == {"team.processors"}
         assert "16383" in result.errors[0].what

@@ -33,8 +33,7 @@ def check_quota(
         result, errno="ENOSPC" if kind == "xfs-project" else "EDQUOT", phase=phase, operations=operations, entry=entry
     )
     assert all("quota" in error.remedy for error in result.errors)
-    assert [sample.name for sample in result.samples] == [phase]
-    assert result.cleaned
+    assert [sample.name for sample in result.samples] == [phase] and result.cleaned
     assert [path.name for path in directory.iterdir()] == [".strakes-marker"]
 
 

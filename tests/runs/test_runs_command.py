@@ -45,16 +45,13 @@ def test_runs_are_listed_with_their_kind_target_and_status(
 def test_json_is_a_list_oldest_first(ids: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["runs", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [one["id"] for one in listed] == ids
-    assert listed[1]["name"] == "transfer-size"
+    assert [one["id"] for one in listed] == ids and listed[1]["name"] == "transfer-size"
     assert Path(listed[0]["path"]).is_dir()
 
 
 def test_an_empty_store_says_how_to_begin(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["runs"]) == 0
-    assert "strakes survey DIR" in capsys.readouterr().out
-    assert run(["runs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == []
+    assert run(["runs"]) == 0 and "strakes survey DIR" in capsys.readouterr().out
+    assert run(["runs", "--json"]) == 0 and json.loads(capsys.readouterr().out) == []
 
 
 def on_terminal(*words: str, columns: int) -> str:

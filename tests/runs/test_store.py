@@ -41,10 +41,8 @@ def test_a_run_keeps_everything_it_was_given(store: Store, make_run: MakeRun, me
         writer.run.write("findings.json", {"schema": 1})
         writer.finish("complete")
     run = store.open(writer.id)
-    assert [cell.key for cell in run.cells] == ["a", "b"]
-    assert [visit.cell for visit in run.visits] == ["a", "b"]
-    assert run.events == [CellDropped("a", "no time")]
-    assert run.findings == {"schema": 1}
+    assert [cell.key for cell in run.cells] == ["a", "b"] and [visit.cell for visit in run.visits] == ["a", "b"]
+    assert run.events == [CellDropped("a", "no time")] and run.findings == {"schema": 1}
     assert run.environment == {"mount": {"file_system": "xfs"}}
     known = [run.manifest[name] for name in ("id", "status", "target")]
     assert known == [writer.id, "complete", str(measured)] and run.manifest["command"][0] == "strakes"
@@ -57,8 +55,7 @@ def test_ids_sort_by_time_and_carry_the_name(make_run: MakeRun, monkeypatch: pyt
         monkeypatch.setattr("strakes.runs.store.utc_now", lambda now=now: now)
         with make_run(name) as writer:
             ids.append(writer.id)
-    assert re.fullmatch(r"20260101-000000-z-last-[0-9a-f]{4}", ids[0])
-    assert ids == sorted(ids)
+    assert re.fullmatch(r"20260101-000000-z-last-[0-9a-f]{4}", ids[0]) and ids == sorted(ids)
 
 
 def test_runs_of_one_second_are_listed_in_the_order_they_began(make_run: MakeRun, store: Store) -> None:
@@ -66,8 +63,7 @@ def test_runs_of_one_second_are_listed_in_the_order_they_began(make_run: MakeRun
     for name in "dcba":
         with make_run(name) as writer:
             ids.append(writer.id)
-    assert [run.id for run in store.runs()] == ids
-    assert store.open("latest").id == ids[-1]
+    assert [run.id for run in store.runs()] == ids and store.open("latest").id == ids[-1]
     assert [store.open(f"latest~{before}").id for before in range(4)] == ids[::-1]
     with pytest.raises(BadInputError, match="no run 'latest~4'"):
         store.open("latest~4")
@@ -79,8 +75,7 @@ def test_runs_of_one_second_are_listed_in_the_order_they_began(make_run: MakeRun
 def test_a_run_is_found_by_the_beginning_of_its_id(make_run: MakeRun, store: Store) -> None:
     with make_run("one") as one, make_run("two") as two:
         pass
-    assert store.open(one.id[:-2]).id == one.id
-    assert store.open(two.id).id == two.id
+    assert store.open(one.id[:-2]).id == one.id and store.open(two.id).id == two.id
     with pytest.raises(BadInputError, match="2 run ids begin with"):
         store.open(one.id[:8])
     for unknown in ("nothing", "", "../none", "."):
@@ -120,15 +115,12 @@ def test_an_unfinished_run_is_resumed_with_its_cells_and_visits(store: Store, ma
         writer.append_visit(Visit(0))
         writer.finish("interrupted")
     with store.resume("f") as again:
-        assert again.id == writer.id
-        assert again.run.cells == [Cell("s", "a", {})]
+        assert again.id == writer.id and again.run.cells == [Cell("s", "a", {})]
         again.append_visit(Visit(1))
-        assert again.run.visits == [Visit(0)]
-        assert store.runs()[0].status == "running"
+        assert again.run.visits == [Visit(0)] and store.runs()[0].status == "running"
         again.finish("complete")
     run = store.open(writer.id)
-    assert [visit.visit for visit in run.visits] == [0, 1]
-    assert len(run.manifest["resumed"]) == 1
+    assert [visit.visit for visit in run.visits] == [0, 1] and len(run.manifest["resumed"]) == 1
 
 
 def test_an_error_of_the_data_of_a_resumed_run_names_the_run(store: Store, make_run: MakeRun) -> None:
@@ -316,5 +308,4 @@ def test_concurrent_writers_lose_nothing(store: Store, measured: Path) -> None:
     ]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]
     runs = store.runs()
-    assert len(runs) == 30
-    assert {run.status for run in runs} == {"complete"}
+    assert len(runs) == 30 and {run.status for run in runs} == {"complete"}

@@ -154,7 +154,7 @@ COMMANDS = [
     "sshpass -p hidden ssh -p 22 host; sshpass -phidden ssh host; mysql -p 'hid den'",
     "setenv A_TOKEN hidden; set -x A_TOKEN hidden; tool --password hidden --token=hidden --secret 'hid den'",
     "env API_TOKEN=hidden AWS_SECRET_ACCESS_KEY='hid den' 'SSHPASS=hid den' PW=hidden DB_PW='hid den' ssh host",
-    "mpiexec -genv A_TOKEN hidden --auth-token hidden --passphrase 'hid den' --pass hidden -password hidden --apikey hidden",
+    "mpiexec -genv A_TOKEN hidden --auth-token hidden --passphrase 'hid den' --userpass hidden:hidden -password hidden --authkey hidden",
     "elbencho --s3key hidden --s3secret hidden --s3sessiontoken 'hid den' //me:hidden@srv/share me:hidden@srv:/share",
     "env: \u2018//me:hidden@srv/share\u2019: No such file, \u201cme:hidden@srv\u201d `me:hidden@srv` /m//me:hid/den@srv",
     "curl --access-key hidden -H 'x-amz-security-token: hidden' 'CREDENTIAL=hidden/x,Signature=hidden' Signature=hidden",

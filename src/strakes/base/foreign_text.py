@@ -27,7 +27,7 @@ _LOGIN = re.compile(
 # Words in names of secret parameters. A name that ends in "file", "path" or similar is not secret.
 _SECRET_WORDS = "pass(?!ive)|pwd|secret|token|cred(?!it)|community|jwt|key|bearer|signature|2fa"
 _SECRET_KEY = r"""(?:[\w.-]{0,200}(?:password|passwd|passphrase|token|secret|credential
-    |(?:api|private|access|account)[_-]?key)
+    |(?:api|private|access|account|auth)[_-]?key)
     [\w.-]{0,200}(?<!script)(?<!file)(?<!path)(?<!dir)|pass|pwd)""".replace("\n    ", "")
 _SECRET_NAME = re.compile(rf"{_SECRET_WORDS}|(?:^|[_-])(?:auth|pat|otp|pw)$", re.IGNORECASE)
 _PATH_NAME = re.compile(r"(?:script|file|path|dir)$", re.IGNORECASE)
@@ -62,7 +62,7 @@ _SECRET = re.compile(
     (?!VALUE\b|\s?\.{3}(?(quote)(?P=quote)|(?!\w)))
     (?(quote)(?:\\"|(?!(?P=quote)).)*(?:'"'"'[^']*)*|$WORD)
     |(?P<option>(?<!\S)(?:["']?[-$D]{1,2}(?:[\w.$D-]{0,200}[._$D-]|bmc|s3(?:session)?)?
-    (?:(?:api|access|s3|secret|private)key|pw|pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
+    (?:(?:api|access|s3|secret|private|auth)key|pw|(?:user)?pass|password|passwd|passphrase|token|secret|cred(?:ential)?s?|jwt|auth
     |bearer|otp|2fa|(?:key|pwd)(?=["']?\s+(?:=\s+)?+(?!-|["']?[/~.]|\d{1,5}(?!\S))))["']?\s+(?:=\s+)?+
     |(?<!mkdir[ ])-p(?:\s+|=|(?-i:(?=["'][^"']{0,40}[^\Wa-z]|[a-z]{0,40}[^\Wa-z]))(?!rint0))(?!-|\d{1,5}(?!\S))
     |(?:-[uU]\s*|--(?:proxy-)?user[= ])(?=['"]?[^\s:+%]+:(?![/\s]))

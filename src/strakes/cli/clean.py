@@ -16,7 +16,7 @@ def command(
     force: bool = option("Also remove what a running measurement is using.", default=False),
     as_json: AsJson,
 ) -> int:
-    """Remove the files that interrupted runs left in DIR, and nothing else.
+    """Remove the directories strakes-* that interrupted runs left in DIR, and nothing else.
 
     Only directories that have a marker of strakes and belong to you or root are removed, except the directories of
     running measurements. Exits with status 1 if something could not be removed.

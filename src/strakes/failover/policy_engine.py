@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import write_kept
+from strakes.base.files import read_below, write_kept
 from strakes.failover.facts import role_of
 from strakes.failover.limits import too_many_copies, too_much_to_ask
 from strakes.failover.model import Service
@@ -21,7 +21,7 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Behaviour, Setup, Snapshot
 from strakes.failover.validators import installed, with_nodes_online
 from strakes.targets.answers import NotUnderstoodError, from_xml
-from strakes.targets.command import CommandTimeout, run
+from strakes.targets.command import MOST_OUTPUT_BYTES, CommandTimeout, run
 
 TRANSITIONS = 4  # Maximum number of Pacemaker transitions after an event. Half or double the number changes no test.
 _MOST_S = 20.0  # Time limit of one simulation in seconds.
@@ -152,7 +152,8 @@ class PolicyEngine:
         try:
             done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], limit_s)
             document = from_xml(done.stdout, "crm_simulate")
-            parts = [one.tag for one in from_xml(out.read_text() if out.exists() else "<none/>", "crm_simulate")]
+            text = read_below(out.parent, out.name, MOST_OUTPUT_BYTES).decode() if out.exists() else "<none/>"
+            parts = [one.tag for one in from_xml(text, "crm_simulate")]
         except CommandTimeout as error:
             what = f"a simulation did not end within {limit_s:.3g} s"
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error

@@ -202,7 +202,6 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
             return failed, bool(failed)
     left_out = {*episode, *habits}
     others = [wait.asking_s for wait in waits if wait not in left_out]
-    most_s = max(others, default=math.inf)
     late_s = longest.ended_s - longest.asking_s - fault_s
     if len(others) < _LEAST:
         return failed, bool(failed)
@@ -215,7 +214,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         # For a late wait, combine the p-values of its length and of its distance from the fault (Fisher's method).
         chance = min(1.0, share) * length
         chance *= 1.0 if late_s <= _SOON_S else 1 - math.log(chance or 1.0)
-    if longest.asking_s >= times * most_s or chance <= _CHANCE:
+    if longest.asking_s >= times * max(others, default=math.inf) or chance <= _CHANCE:
         return [*failed, *episode], True
     return failed, bool(failed) or (len(others) >= _ENOUGH and chance >= _LIKELY)
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -104,7 +105,9 @@ def test_a_setting_that_the_kernel_changes_along_is_restored(
     assert [value(queue / name) for name in names] == before
 
 
-def test_a_disk_that_has_got_the_name_of_another_keeps_its_values(place: Path, queue: Path, tmp_path: Path) -> None:
+def test_a_disk_that_has_got_the_name_of_another_keeps_its_values(
+    place: Path, queue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = value(queue / "read_ahead_kb")
     set_values(detect(place), {"queue.read_ahead_kb": 64}, store=tmp_path)
     place_of = KnobPlace("queue.read_ahead_kb", "x", file=f"{queue}/read_ahead_kb", inode=1)
@@ -113,6 +116,9 @@ def test_a_disk_that_has_got_the_name_of_another_keeps_its_values(place: Path, q
     (journal,) = (tmp_path / "knobs").glob("*.jsonl")
     journal.write_text(re.sub(r'"inode":\s?\d+', '"inode":1', journal.read_text()))
     shutil.rmtree(Path(os.environ["STRAKES_RUN"]) / "knobs")
+    with monkeypatch.context() as patch:
+        patch.setattr("strakes.control.knob_place.find_mount", lambda *_: Mock(file_system="tmpfs"))  # no sysfs
+        assert [one.outcome for one in restore(tmp_path)] == ["not put back"]
     assert [one.outcome for one in restore(tmp_path)] == ["gone"] and value(queue / "read_ahead_kb") == "64"
     (queue / "read_ahead_kb").write_text(before)
 

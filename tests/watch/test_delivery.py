@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
+from mounts import faulty_mounted
 from strakes.watch.alerts import AlertSender, run_command
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, serve
@@ -241,6 +242,13 @@ def test_a_command_without_end_is_killed_with_its_children(tmp_path: Path, monke
         run_command(words, WatchEvent("saturation", "disk", 1.0, 2.0, "full"))
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     wait_for(lambda: not child.exists() or child.read_text().split()[2] in "ZX", tmp_path / "child")
+    with faulty_mounted() as mount:
+        subprocess.run(["install", "-m", "755", "/bin/true", program := f"{mount.place}/true"], check=True)
+        for call, words in (("create", ["touch", f"{mount.place}/x"]), ("open", [program])):
+            mount.hang(call)
+            with pytest.raises(OSError, match="did not end within 1 s"):  # SIGKILL does not end it.
+                run_command(words, WatchEvent("saturation", "disk", 1.0, 2.0, "full"))
+        mount.mend()
 
 
 def test_a_failing_command_is_reported_once_and_again_when_it_works(monkeypatch: pytest.MonkeyPatch) -> None:

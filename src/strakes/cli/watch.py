@@ -176,7 +176,7 @@ def run_command(
     try:
         run_live(live, stopping.is_set)
     finally:
-        if waiting := alerts.settle(1.0 if alerts.why else 10.0):
+        if waiting := alerts.settle(1.0 if alerts.why else 11.0):
             lines.say(f"strakes: {counted(waiting, 'alarm')} could not be delivered: {alerts.why}")
     lost = ring.lost + len(ring.late)
     text = f"{counted(lost, 'line')} could not be stored: {ring.why}"

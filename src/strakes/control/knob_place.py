@@ -19,6 +19,7 @@ from strakes.targets.answers import from_json, not_understood, understood
 from strakes.targets.command import CommandCutOffError, Completed, Runner, Servers
 from strakes.targets.gluster import gluster
 from strakes.targets.lustre_tool import read_params, set_param
+from strakes.targets.mountinfo import find_mount, read_mounts
 
 # Id of the cluster that a runner reaches by a command.
 _clusters: dict[tuple[Runner, tuple[str, ...]], str] = {}
@@ -230,7 +231,11 @@ class KnobPlace:
         denied, invalid = error.errno in _NOT_ALLOWED, error.errno in _BAD_VALUE
         return self._failure(what, self.file, why, denied=denied, invalid=invalid)
 
-    def _gone(self, why: str) -> PlaceGoneError:
+    def _gone(self, why: str) -> StrakesError:
+        place = self.file or ("" if self.host else "/sys/")  # lctl reads files there, too.
+        if place.startswith("/sys/") and find_mount(read_mounts(), place).file_system != "sysfs":
+            why, remedy = "/sys is not mounted here", "Run strakes where it is."
+            return EnvironmentLacksError(f"{self.knob} cannot be read", where=self.name, why=why, remedy=remedy)
         return PlaceGoneError(f"the setting {self.knob} does not exist here", where=self.name, why=why)
 
     def _refusal(self, done: Completed, what: str) -> StrakesError:

@@ -19,19 +19,23 @@ from strakes.watch.values import WatchEvent
 _LIMIT_S = 10.0
 # Maximum number of queued alarms. If the command takes 10 seconds per alarm, a full queue takes 10,000 seconds.
 _MOST_WAITING = 1000
+_killed = set[subprocess.Popen[bytes]]()  # commands that may not have ended yet
 
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
     """Run a command with the event as JSON on stdin. Raises OSError if it fails or is killed after 10 s."""
+    # The shell starts, and this function returns, although the program waits for a file system that does not answer.
     # Discard the output, which may be endless. Start a process group, to kill a shell and its children together.
-    null = subprocess.DEVNULL
-    with subprocess.Popen(list(words), stdin=subprocess.PIPE, stdout=null, stderr=null, process_group=0) as process:
-        try:
-            process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise OSError(f"the command did not end within {_LIMIT_S:g} s") from None
-    if process.returncode:
+    argv, null = ["/bin/sh", "-c", 'exec "$@"', "sh", *words], subprocess.DEVNULL
+    _killed.difference_update([child for child in tuple(_killed) if child.poll() is not None])
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=null, stderr=null, process_group=0)
+    try:
+        process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        _killed.add(process)
+        raise OSError(f"the command did not end within {_LIMIT_S:g} s") from None
+    if process.returncode:  # 127: not found, 126: not executable (sh(1))
         raise OSError(f"the command ended with status {process.returncode}")
 
 

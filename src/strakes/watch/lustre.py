@@ -86,8 +86,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 stats = parse_stats(text)
                 serving[target] = stats.start_s or 0.0
                 served[target] = sum(of.samples for name, of in stats.counters.items() if name not in _IDLE_REQUESTS)
-                group = METADATA_TARGETS if kind == "mdt" else DATA_TARGETS
-                work.setdefault(group, {})[target] = _work(stats)
+                work.setdefault((METADATA_TARGETS if kind == "mdt" else DATA_TARGETS), {})[target] = _work(stats)
             elif last == "job_stats":
                 jobs[target], job_bytes[target] = _jobs(text)
             elif last == "recovery_status":

@@ -67,8 +67,7 @@ def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool
 
 def _part(seconds: float, span_s: float) -> str:
     """Return a duration and its share of the time span as text."""
-    long = format_duration(seconds) if seconds else "0 s"
-    return f"{long} ({min(1.0, seconds / span_s):.1%})"
+    return f"{format_duration(seconds) if seconds else '0 s'} ({min(1.0, seconds / span_s):.1%})"
 
 
 def _latency(seconds: float) -> str:

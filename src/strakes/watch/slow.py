@@ -92,8 +92,7 @@ class SlowTargets:
     def _tell(self, name: str, run: list[tuple[float, _Compared]], target: str, ended_s: float) -> WatchEvent:
         subject = f"{self._group} {name}"
         if name != target:
-            disk = name.rpartition(" ")[2]
-            subject = f"{target} ({self._group} {disk})"
+            subject = f"{target} ({self._group} {name.rpartition(' ')[2]})"
         ratios = sorted(times.took_s / times.others_s for _, times in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
         took, others = (median(getattr(times, each) for _, times in run) for each in ("took_s", "others_s"))

@@ -22,12 +22,12 @@ import pytest
 
 from conftest import StrakesRunner, wait_for
 from mounts import faulty_mounted
-from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import default_root
 from strakes.base.processes import process_start, python_module
 from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
-from strakes.control.drill_undo import MountTargets, RunCommand, Undo
+from strakes.control.drill_undo import MountTargets, RepairLab, RunCommand, Undo
 from strakes.control.fault import Ask, PowerOff
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.mountinfo import Mount
@@ -267,6 +267,10 @@ def test_an_undo_needs_no_proc_and_stays_on_record_if_it_lacks_a_file(
     monkeypatch.setattr(os, "open", without_proc)
     assert journal.put_right(path) and (tmp_path / "undone").exists() and journal.put_right(path) == ""
     monkeypatch.setattr(Path, "read_text", Mock(side_effect=PermissionError))
+    monkeypatch.setattr(Path, "iterdir", Mock(side_effect=PermissionError(errno.EACCES, "denied")))
+    with pytest.raises(StrakesError, match="denied"):  # The directory is not taken for empty.
+        journal.read_all(tmp_path)
+    assert [RepairLab(lab, "b").do() for lab in (f"{tmp_path}/lab", "lab-of-an-older-record")] == ["", ""]
     monkeypatch.setattr(os, "kill", Mock(side_effect=PermissionError))  # a process of another user, with hidepid=1
     assert process_start(1) is None
 

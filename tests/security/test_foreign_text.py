@@ -127,8 +127,7 @@ def test_a_cell_whose_first_visible_character_begins_a_formula_is_text() -> None
 def test_invisible_characters_stay_out_of_documents_and_names_need_not_be_utf8(tmp_path: Path) -> None:
     assert str(for_csv(EVIL)).replace("\n", "").replace("\r", "").isprintable()
     name = os.fsdecode(b"/scratch/\xff\xfe") + EVIL
-    assert rb"\udcff" in str(for_csv(name)).encode()
-    assert escaped(name).encode().startswith(rb"/scratch/\udcff\udcfe")
+    assert rb"\udcff" in str(for_csv(name)).encode() and escaped(name).encode().startswith(rb"/scratch/\udcff\udcfe")
     replace_text(tmp_path / "report.html", name)
     Output(tmp_path / "asked.html").write(name)
     for page in ("report.html", "asked.html"):

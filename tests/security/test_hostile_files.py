@@ -265,8 +265,7 @@ def test_a_published_run_that_unpacks_without_end_is_refused(
     monkeypatch.setattr("strakes.runs.published._MOST_BYTES", 4 << 20)
     path = tmp_path / "run.json.gz"
     path.write_bytes(gzip.compress(text * count))
-    assert path.stat().st_size < 1 << 20
-    assert why in refuse(read_published, path).why
+    assert path.stat().st_size < 1 << 20 and why in refuse(read_published, path).why
 
 
 def test_a_pair_whose_files_are_pipes_is_refused_without_waiting(tmp_path: Path) -> None:

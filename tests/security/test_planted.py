@@ -150,12 +150,10 @@ def test_a_workspace_that_was_moved_away_and_back_is_recognised(tmp_path: Path) 
     workspace.path.rename(elsewhere)
     plant(workspace.path)
     (left,) = workspace.remove()
-    assert "another directory has taken its place" in left.why
-    assert os.listdir(elsewhere) == [MARKER_NAME]
+    assert "another directory has taken its place" in left.why and os.listdir(elsewhere) == [MARKER_NAME]
     workspace.path.rename(tmp_path / "planted")
     elsewhere.rename(workspace.path)
-    assert clean(measured, force=True).removed == (str(workspace.path),)
-    assert os.listdir(measured) == []
+    assert clean(measured, force=True).removed == (str(workspace.path),) and os.listdir(measured) == []
 
 
 def test_a_workspace_that_cannot_be_removed_keeps_its_marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +167,6 @@ def test_a_workspace_that_cannot_be_removed_keeps_its_marker(tmp_path: Path, mon
         refusing.setattr(os, "rmdir", refuse)
         (left,) = remove_workspace(parent, workspace.path.name, directory, "here")
     assert left.path == "here" and os.listdir(workspace.path) == [MARKER_NAME]
-    assert isinstance(read_marker(directory, workspace.path.name), Marker)
-    assert workspace.remove() == ()
+    assert isinstance(read_marker(directory, workspace.path.name), Marker) and workspace.remove() == ()
     for descriptor in (parent, directory):
         os.close(descriptor)

@@ -27,8 +27,7 @@ def test_a_over_b_is_the_inverse_of_b_over_a(a: dict[int, float], b: dict[int, f
             independent_ratio(list(b.values()), list(a.values()), confidence),
         ),
     ):
-        assert one.median * other.median == pytest.approx(1)
-        assert (one.interval is None) == (other.interval is None)
+        assert one.median * other.median == pytest.approx(1) and (one.interval is None) == (other.interval is None)
         if one.interval and other.interval:
             assert one.interval.low * other.interval.high == pytest.approx(1)
             assert one.interval.low <= one.median * (1 + 1e-9) and one.median <= one.interval.high * (1 + 1e-9)

@@ -52,8 +52,7 @@ def test_a_flat_file_system_yields_figures_with_points_and_findings_with_evidenc
     results = measured(study, flat)
     ids = {one.id for one in results.measured}
     for figure in study.figures(results):
-        assert figure.series
-        assert {point.cell for series in figure.series for point in series.points} <= ids
+        assert figure.series and {point.cell for series in figure.series for point in series.points} <= ids
     for finding in study.findings(results):
         assert set(finding.evidence) <= ids and "{" not in finding.statement
     questions = study.questions(results)

@@ -76,8 +76,7 @@ def test_the_overview_answers_every_question_of_a_small_file_system() -> None:
     study = Overview()
     answers = answered(study, measured(study, rate, striping=None, noise=0.05))
     chosen = {name: (answer.chosen, answer.grade) for name, answer in answers.items()}
-    assert chosen["request-size-write"] == ("1 MiB", "sure")
-    assert chosen["direct-write"] == ("8 MiB O_DIRECT", "sure")
+    assert chosen["request-size-write"] == ("1 MiB", "sure") and chosen["direct-write"] == ("8 MiB O_DIRECT", "sure")
     assert chosen["strides-read"] == ("contiguous", "sure")
     assert chosen["directories-file-create"] == ("one per process", "sure")
     assert chosen["processes-write"][1] == "alike" and chosen["files-write"][1] == "alike"
@@ -149,16 +148,14 @@ def test_access_patterns_refutes_a_claim_that_is_wrong_here() -> None:
     study = AccessPatterns()
     results = measured(study, lambda phase, ranks: 100.0 * MIB * (phase.transfer_bytes / (64 * KIB)) ** 0.5)  # type: ignore[union-attr]
     refuted = finding(study, results, "access-patterns-s5-2")
-    assert (refuted.verdict, refuted.grade) == ("does-not", "sure")
-    assert "does not hold here" in refuted.statement
+    assert (refuted.verdict, refuted.grade) == ("does-not", "sure") and "does not hold here" in refuted.statement
 
 
 def test_noise_leaves_a_close_call_inconclusive() -> None:
     study = AccessPatterns()
     results = measured(study, lambda phase, ranks: 1000.0 * MIB, blocks=6, noise=0.3)
     found = finding(study, results, "access-patterns-s5-2")
-    assert (found.verdict, found.grade) == ("inconclusive", "undecided")
-    assert "leaning to" in found.statement
+    assert (found.verdict, found.grade) == ("inconclusive", "undecided") and "leaning to" in found.statement
 
 
 def test_all_seven_statements_of_s5_are_answered() -> None:
@@ -177,5 +174,4 @@ def test_all_seven_statements_of_s5_are_answered() -> None:
     assert verdicts == dict.fromkeys(range(1, 8), "holds")
     flat_out = measured(study, lambda phase, ranks: 1000.0 * MIB, full=True, noise=0.003)
     verdicts = {number: finding(study, flat_out, f"access-patterns-s5-{number}").verdict for number in range(1, 8)}
-    assert verdicts[1] == verdicts[2] == verdicts[3] == "holds"
-    assert verdicts[4] == verdicts[6] == "does-not"
+    assert verdicts[1] == verdicts[2] == verdicts[3] == "holds" and verdicts[4] == verdicts[6] == "does-not"

@@ -133,8 +133,7 @@ def test_after_the_lowest_load_the_run_stops_and_names_the_latency(neighbour: Ne
         assert visit(neighbour, probe, felt(0.5, TOO_MANY)) == (share, 1)
     with pytest.raises(StoppedForOthersError) as stopped:
         neighbour.before_visit()
-    assert stopped.value.exit_status == 130
-    assert "write-fsync 500 ms; the limit is 20.0 ms" in stopped.value.why
+    assert stopped.value.exit_status == 130 and "write-fsync 500 ms; the limit is 20.0 ms" in stopped.value.why
     assert "--resume" in stopped.value.remedy and neighbour.summary().stopped is True
 
 

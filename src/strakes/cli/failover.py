@@ -198,7 +198,7 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"no lab {name} with a pair of nodes is running", remedy="Start one: strakes lab up ha")
-    trials = drill_pair.run_trials(name, Pair(lab.facts), fault, repeat, default_root(), remark)
+    trials = drill_pair.run_trials(lab.directory, Pair(lab.facts), fault, repeat, default_root(), remark)
     if write_document(json, drill_pair.document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)

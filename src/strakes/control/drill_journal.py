@@ -23,7 +23,7 @@ from strakes.base.processes import lock_file, running_processes, trusted_words
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
-from strakes.runs.store_files import replace_text, store_errors
+from strakes.runs.store_files import files_in, replace_text, store_errors
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run, run_unmarked
 
 NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
@@ -240,7 +240,7 @@ def _reopened(path: Path, descriptor: int) -> int:
 def read_all(root: Path) -> tuple[tuple[Pending, ...], tuple[StrakesError, ...]]:
     """Return all faults that are not undone, oldest first, and errors for files that are damaged or of another user."""
     faults, errors = list[Pending](), list[StrakesError]()
-    for path in sorted((root / "drills").glob("[!.]*.json")):
+    for path in files_in(root / "drills", ".json"):
         try:
             with store_errors(path, FileNotFoundError), open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)

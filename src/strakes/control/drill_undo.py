@@ -18,7 +18,8 @@ from strakes.base.files import closing, open_kept
 from strakes.base.foreign_text import remember_secrets, shell_words, shown_command, without_secrets
 from strakes.lab.ceph_lab import start_metadata_server
 from strakes.lab.ha_pair import Pair
-from strakes.lab.manager import status
+from strakes.lab.manager import status_in
+from strakes.lab.state import directory_of
 from strakes.model.record import from_fields
 from strakes.targets.command import Runner, run_unmarked
 
@@ -173,7 +174,10 @@ class MountTargets(Undo):
 
 @dataclass(frozen=True)
 class RepairLab(Undo):
-    """Start or continue the metadata server of a CephFS lab, or restore the cables and the power of a pair."""
+    """Start or continue the metadata server of a CephFS lab, or restore the cables and the power of a pair.
+
+    ``lab``: its directory, since a name means another one with another XDG_STATE_HOME. In older records: its name.
+    """
 
     lab: str
     server: str = ""
@@ -181,10 +185,10 @@ class RepairLab(Undo):
     @property
     def text(self) -> str:
         pair = "connect every cable and switch on every node"
-        return f"{f'start or continue mds.{self.server}' if self.server else pair} of the lab {self.lab}"
+        return f"{f'start or continue mds.{self.server}' if self.server else pair} of the lab {Path(self.lab).name}"
 
     def do(self, ask: Runner = run_unmarked) -> str:
-        lab = status(self.lab)
+        lab = status_in(Path(self.lab) if os.path.isabs(self.lab) else directory_of(self.lab))
         if lab is not None and self.server:
             start_metadata_server(Path(lab.directory), self.server)
         elif lab is not None:

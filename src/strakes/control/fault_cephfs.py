@@ -119,7 +119,7 @@ class SignalServer(MetadataServerFault):
         self._pid = next((process.pid for process in self.lab.processes if process.role == role and process.alive), 0)
         if not self._pid:
             raise BadInputError(f"{role} is active but was not started by this lab", where=self.lab.name)
-        self.undo = RepairLab(self.lab.name, self.victim.name)
+        self.undo = RepairLab(self.lab.directory, self.victim.name)
         self.text = f"kill -{word} {role} (process {self._pid}), the active metadata server"
 
     def strike(self) -> tuple[Moment, ...]:

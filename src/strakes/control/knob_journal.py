@@ -22,7 +22,7 @@ from strakes.base.processes import is_locked, lock_file, process_start
 from strakes.base.units import UnixTime
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_fields, from_record, to_record
-from strakes.runs.store_files import AppendFile, store_errors, whole_length
+from strakes.runs.store_files import AppendFile, files_in, store_errors, whole_length
 from strakes.targets.marker import boot_id, pid_namespace
 
 _FORMAT_VERSION = 1
@@ -196,7 +196,7 @@ class KnobJournal:
         sweep(root)
         with locked(root):
             # The number in the file name keeps the journals in order even if the clock is set back.
-            numbers = [int(path.name[:6]) for path in _files(root) if path.name[:6].isdecimal()]
+            numbers = [int(path.name[:6]) for path in files_in(directory(root), ".jsonl") if path.name[:6].isdecimal()]
             stem = f"{max(numbers, default=0) + 1:06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}"
             path, fresh = (directory(root) / name for name in (f"{stem}.jsonl", f".new-{stem}"))
             journal = cls(root, path, AppendFile(fresh, durable=True))
@@ -278,7 +278,7 @@ class KnobJournal:
 def open_journals(root: Path, without: Path = Path()) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
     """Return the readable journals but ``without``, oldest first, and an error for each unreadable one."""
     states, errors = [], []
-    for path in (each for each in _files(root) if each != without):
+    for path in (each for each in files_in(directory(root), ".jsonl") if each != without):
         try:
             states.append(read_journal(path))
         except FileNotFoundError:
@@ -305,19 +305,12 @@ def read_journal(path: Path) -> JournalState:
         raise DamagedJournalError(what, where=str(path), why=str(error), remedy=remedy) from error
 
 
-def _files(root: Path) -> list[Path]:
-    place = directory(root)
-    with suppress(FileNotFoundError), store_errors(place, FileNotFoundError):
-        return sorted(path for path in place.iterdir() if path.suffix == ".jsonl" and not path.name.startswith("."))
-    return []
-
-
 def sweep(root: Path) -> None:
     """Remove incomplete journals, and journals of killed processes that contain nothing to undo."""
     with locked(root):
         for torn in directory(root).glob(".new-*"):
             remove_kept(torn)
-        for path in _files(root):
+        for path in files_in(directory(root), ".jsonl"):
             with suppress(BadInputError, FileNotFoundError), store_errors(path, FileNotFoundError):
                 if not read_journal(path).open_entries and not is_locked(path):
                     remove_kept(path)

@@ -88,7 +88,7 @@ def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) ->
                 return already, True
             if not os.listdir(place):
                 _start(place, kind, lab_class, options, say)
-                if started := _status(place):
+                if started := status_in(place):
                     return started, False
             undo(place, say=say)
             say(f"{name}: removing remains of an earlier lab with this name")
@@ -106,7 +106,7 @@ def down(name: str, *, force: bool, say: Say) -> bool:
 
 def status(name: str) -> LabStatus | None:
     """Return the status of a lab, or None if it does not exist."""
-    return _status(directory_of(name))
+    return status_in(directory_of(name))
 
 
 def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...]:
@@ -114,7 +114,7 @@ def all_labs(complain: Callable[[StrakesError], object]) -> tuple[LabStatus, ...
     labs = []
     for place in all_directories():
         try:
-            labs.append(_status(place))
+            labs.append(status_in(place))
         except BadInputError as error:
             complain(error)
     return tuple(filter(None, labs))
@@ -164,7 +164,7 @@ def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: La
 
 
 def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None:
-    running = _status(place)
+    running = status_in(place)
     if running is None or running.condition not in ("up", "degraded"):
         return None
     wanted = options.document()
@@ -177,7 +177,8 @@ def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None
     raise BadInputError(what, where=running.mount_point, why=why, remedy=remedy)
 
 
-def _status(place: Path) -> LabStatus | None:
+def status_in(place: Path) -> LabStatus | None:
+    """Return the status of the lab in a directory, or None if there is none."""
     state = read_state(place)
     if state is None:
         return None

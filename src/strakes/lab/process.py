@@ -133,8 +133,7 @@ def users_of(directory: Path) -> dict[int, str]:
 
 def last_lines(text: str, count: int) -> str:
     """Return the last ``count`` non-empty lines of a text, joined by " | "."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(lines[-count:])
+    return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-count:])
 
 
 def _held_by(pid: int) -> Iterator[str]:

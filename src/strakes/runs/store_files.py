@@ -45,6 +45,16 @@ def store_errors(path: Path, *passed: type[OSError]) -> Iterator[None]:
         raise store_error(error, path) from error
 
 
+def files_in(directory: Path, ending: str) -> list[Path]:
+    """Return the sorted paths with this ending in a directory, which may be missing, without hidden ones.
+
+    Raises StrakesError if it cannot be read, in contrast to Path.glob().
+    """
+    with suppress(FileNotFoundError), store_errors(directory, FileNotFoundError):
+        return sorted(path for path in directory.iterdir() if path.suffix == ending and not path.name.startswith("."))
+    return []
+
+
 def write_json(path: Path, document: Mapping[str, object]) -> None:
     """Replace the JSON document in ``path`` atomically. Raises StrakesError."""
     replace_text(path, to_json(document, indent=1) + "\n")

@@ -45,7 +45,11 @@ _OF_A_PAIR = [
     ('mail_to = "storage-admins@example.org"', 'mail_to = "a@b\\nroot: x"', "without control characters"),
     ('mail_to = "storage-admins@example.org"', 'mail_to = "root; touch x"', "a mail address"),
     ('mail_to = "storage-admins@example.org"', 'mail_to = "-oX @x"', "a mail address"),
-    ('webhook_url_file = "', 'webhook_url_file = "/x; touch x', "an absolute path"),
+    *(
+        ('webhook_url_file = "/etc/strakes/webhook-url"', f'webhook_url_file = "{path}"', "an absolute path")
+        for path in ("/etc/strakes/x;touch", "/etc/strakes/../shadow")
+    ),
+    *(('name = "mdt0"', f'name = "{name}"', "digits and hyphens") for name in ("all", "net", "resource")),
     ("clients = 2000", "clients = 99999999999", "to 2147483647"),
     ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "q; touch x"', "a host name"),
     ('watch = ["10.1.0.254"]', 'watch = ["fe80::1%; touch x"]', "a list of addresses"),

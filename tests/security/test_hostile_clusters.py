@@ -27,7 +27,7 @@ from strakes.failover.policy_engine import behaviour_of
 from strakes.failover.rules_nodes import multipath_disk_missing
 from strakes.failover.setup import LIVE, Setup, read_plan, setup_of
 from strakes.failover.validators import confined, verdicts, without_files
-from strakes.targets.command import run
+from strakes.targets.command import Completed, run
 
 # The work takes milliseconds; the limit allows for a loaded machine.
 _MOMENT_S = 5.0
@@ -262,6 +262,9 @@ def test_a_policy_engine_that_answers_too_late_is_reported(tmp_path: Path, monke
     monkeypatch.setattr(checking, "verdicts", lambda setup: ())
     (told,) = checking.check(setup).verdicts
     assert (told.program, told.state) == ("crm_simulate", "unable") and "within 0 s" in told.text
+    monkeypatch.setattr(policy_engine, "_LIMIT_S", 20.0)
+    monkeypatch.setattr(policy_engine, "run", lambda argv, limit_s: Completed(tuple(argv), -11, "", ""))
+    assert "crashes" in checking.check(setup).verdicts[0].text
 
 
 def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_refused(tmp_path: Path) -> None:

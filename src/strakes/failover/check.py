@@ -10,6 +10,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any, Literal
 
+from strakes.base.errors import StrakesError
 from strakes.base.foreign_text import is_secret, without_secrets
 from strakes.failover import cluster_facts, resource_facts
 from strakes.failover import rules_constraints as constraints
@@ -21,7 +22,6 @@ from strakes.failover.policy_engine import behaviour_of
 from strakes.failover.setup import Setup, views_of_nodes
 from strakes.failover.times import broken, read_limit
 from strakes.failover.validators import ValidatorVerdict, verdicts
-from strakes.targets.command import CommandTimeout
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -208,8 +208,8 @@ def check(setup: Setup) -> Check:
             setup = replace(setup, behaviour=behaviour)
             if behaviour is not None and behaviour.unanswered:
                 late = f"simulations that did not end in time: {behaviour.unanswered}"
-        except CommandTimeout as error:
-            late = error.what
+        except StrakesError as error:
+            late = "" if setup.is_fragment else error.what
         found, passed_over = findings(setup)
         simulated = [ValidatorVerdict("crm_simulate", "unable", late)] if late else []
         return Check(setup.where, found, (*verdicts(setup), *simulated), passed_over, len(all_rules()))

@@ -13,6 +13,7 @@ from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.toml_file import TomlFile, read_toml
 from strakes.base.units import parse_seconds
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, is_address
+from strakes.failover.known_options import DRBD_SECTIONS
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -25,7 +26,7 @@ _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
 # (pattern, description) of words and paths that need no quotation marks in configuration files.
 _WORD = (r"(?!-)[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes that does not begin with a dash")
-_PATH = (r"(/[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces and quotes")
+_PATH = (r"(/(?!\.)[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces, quotes and names that begin with a dot")
 # Directories of the system and of the cluster (Filesystem Hierarchy Standard), and those that only hold mount points.
 _STATE = r"var/lib/(apt|cluster|corosync|dnf|dpkg|drbd|NetworkManager|pacemaker|pcsd|rpm|strakes[\w-]*|systemd)"
 _SYSTEM = rf"s?bin|boot|dev|etc|lib\w*|proc|root|run|sys|tmp|usr|var(?!/lib/)|(home|media|mnt|opt|srv)(?!/)|{_STATE}"
@@ -38,14 +39,16 @@ def _one_of(*words: str) -> tuple[str, str]:
 
 # Field of a dataclass -> (pattern of valid values, description of the pattern).
 _VALID: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("Cluster.name", "Network.name", "Node.name", "ServedTarget.name"), _NAME),
+    **dict.fromkeys(("Cluster.name", "Network.name", "Node.name"), _NAME),
+    # drbdadm takes "all" for all resources of the node.
+    "ServedTarget.name": (rf"(?!(all|resource|global|common|include|{'|'.join(DRBD_SECTIONS)})$){_NAME[0]}", _NAME[1]),
     "Bmc.user": _WORD,
     **dict.fromkeys((f"Pdu.{one.name}" for one in fields(Pdu)), _WORD),
     **dict.fromkeys(("Bmc.password_script", "Pdu.password_script", "Alerts.webhook_url_file"), _PATH),
     "Alerts.mail_to": (rf"(?a:{_MAILBOX}(,{_MAILBOX})*)", "a mail address, or several with commas"),
     "Cluster.quorum_host": (r"[A-Za-z0-9][A-Za-z0-9.:-]*", "a host name or an address"),
     **dict.fromkeys(("FileSystem.name", "ServedTarget.clients"), _WORD),
-    "ServedTarget.mount": (rf"(?!/({_SYSTEM})(/|$)|.*/\.\.?(/|$)){_PATH[0]}", "a path such as /mnt/mdt0 or /srv/home"),
+    "ServedTarget.mount": (rf"(?!/({_SYSTEM})(/|$)){_PATH[0]}", "a path such as /mnt/mdt0 or /srv/home"),
     "Pdu.snmp_version": _one_of("1", "2c", "3"),
     "Cluster.drbd": _one_of("8.4", "9"),
     **dict.fromkeys(("Network.switch", "Network.stands_in_for"), (r"[\w .,:/()+'-]{0,200}", "a text without markup")),

@@ -215,14 +215,11 @@ _LIMIT_S = 20.0  # Time limit in seconds for all simulations of a cluster.
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return simulated states, or None if simulation is impossible. Raises CommandTimeout if the first run is slow."""
-    if setup.cib is None or too_much_to_ask(setup.cib.root):
+    """Return simulated states, or None if simulation is impossible. Raises StrakesError if the first run fails."""
+    if setup.cib is None or not installed("crm_simulate") or too_much_to_ask(setup.cib.root):
         return None
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
-        try:
-            return _behaviour(setup, PolicyEngine(setup, Path(name), _LIMIT_S))
-        except (BadInputError, EnvironmentLacksError):
-            return None
+        return _behaviour(setup, PolicyEngine(setup, Path(name), _LIMIT_S))
 
 
 def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:

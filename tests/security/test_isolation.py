@@ -21,10 +21,11 @@ def test_a_module_in_the_current_directory_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "strakes").mkdir()
     (tmp_path / "strakes" / "__init__.py").write_text(f"open({str(tmp_path / 'planted-code-ran')!r}, 'w')\n")
     code = "from strakes.base.processes import python_module as of; print(*of('strakes.runs.node_facts', '/', 'x'))"
-    found = {**os.environ, "PYTHONPATH": str(ROOT / "src")}  # as Spack installs it
+    found = {**os.environ, "PYTHONPATH": f"{ROOT}/src:.:{tmp_path}/click"}  # as Spack installs it
     named = subprocess.run(
         [os.path.realpath(sys.executable), "-P", "-c", code], env=found, capture_output=True, text=True
     )
+    assert f"PYTHONPATH={ROOT}/src:{tmp_path}/click" in named.stdout
     commands = [
         python_module("strakes", "--version"),
         starts(Launch("command", ranks=1, command="{engine}"), "", "")[0][0],

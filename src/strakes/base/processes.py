@@ -188,10 +188,10 @@ def python_module(module: str, *words: str) -> list[str]:
     """
     place = Path(__file__).resolve().parents[2]
     user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-    named = filter(os.path.isabs, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    named = [*filter(os.path.isabs, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     # Option -I ignores PYTHONPATH (Spack) and the user's site directory, so use -P if strakes is installed there.
     if not sys.flags.isolated and any(Path(name).resolve() == place for name in named):
-        return ["/usr/bin/env", f"PYTHONPATH={place}", sys.executable, "-P", "-m", module, *words]
+        return ["/usr/bin/env", f"PYTHONPATH={os.pathsep.join(named)}", sys.executable, "-P", "-m", module, *words]
     isolation = "-P" if user_site and Path(user_site).resolve() == place else "-I"
     return [sys.executable, isolation, "-m", module, *words]
 

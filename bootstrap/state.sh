@@ -62,9 +62,9 @@ refuse_planted() {
         [[ $1/ == "${place%/}"/* ]] || below+=("$place")
     done
     if are_ours "$owner" "${below[@]}"; then
-        # Byte code that was made with another umask, so that others could have replaced it, is removed.
-        place=$(cd "$2" && find lib pycache \( -name __pycache__ -o -path 'pycache*' -type d \) -perm /022 \
-            -prune ! -exec rm -rf -- {} \; -print -quit 2>/dev/null)
+        # Byte code that was made with another umask, so that others could have replaced it, is removed. Not searched:
+        # lib, which has thousands of directories. ./strakes uses no byte code from there.
+        place=$(cd "$2" && find pycache -type d -perm /022 -prune ! -exec rm -rf -- {} \; -print -quit 2>/dev/null)
         [[ -n $place ]] || return 0
         place=$2/$place
     fi
@@ -73,6 +73,9 @@ refuse_planted() {
         "${place//[[:cntrl:]]/?}" "${remedy//[[:cntrl:]]/?}" >&2
     exit 3
 }
+
+# For Python without pycache_prefix, as in ./dev and bootstrap/install.
+remove_loose_byte_code() { find "$environment/lib" -name __pycache__ -perm /022 -prune -exec rm -rf -- {} + 2>/dev/null; }
 
 # PATH: adds each directory and link on the way to it to $places.
 find_way() {

@@ -24,11 +24,11 @@ def test_arguments_reach_the_command_unchanged(checkout: Checkout, tmp_path: Pat
     os.utime(temporary, (0, 0))
     # With this setting, bash writes here-strings to files, which another user may exchange. Do not use any.
     environment = {"TMPDIR": str(temporary), "BASH_COMPAT": "50"}
-    (checkout.path / ".venv/lib").mkdir()
-    loose = ("bash", "-c", 'umask 0; mkdir "$(dirname "$1")"/{src/strakes,.venv/lib}/__pycache__; exec "$@"', "bash")
+    prefix = checkout.path / ".venv/pycache"
+    loose = ("bash", "-c", 'umask 0; mkdir -p "$(dirname "$1")"/.venv/pycache/root; exec "$@"', "bash")
     called = checkout.strakes("survey", "a dir", "", "--json", "-", environment=environment, become=loose)
-    assert temporary.stat().st_mtime == 0 and not list(checkout.path.rglob("__pycache__"))
-    words = [str(python), "-I", "-m", "strakes", "survey", "a dir", "", "--json", "-"]
+    assert temporary.stat().st_mtime == 0 and not prefix.exists()
+    words = [str(python), "-I", "-X", f"pycache_prefix={prefix}", "-m", "strakes", "survey", "a dir", "", "--json", "-"]
     assert called.stdout.splitlines() == [*words, "0022"]  # Others can write no byte code that Python keeps.
     assert (called.returncode, called.stderr) == (0, "")
 

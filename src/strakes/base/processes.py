@@ -193,7 +193,8 @@ def python_module(module: str, *words: str) -> list[str]:
     if not sys.flags.isolated and any(Path(name).resolve() == place for name in named):
         return ["/usr/bin/env", f"PYTHONPATH={os.pathsep.join(named)}", sys.executable, "-P", "-m", module, *words]
     isolation = "-P" if user_site and Path(user_site).resolve() == place else "-I"
-    return [sys.executable, isolation, "-m", module, *words]
+    byte_code = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []  # as ./strakes
+    return [sys.executable, isolation, *byte_code, "-m", module, *words]
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:

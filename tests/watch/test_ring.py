@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -45,7 +47,9 @@ def test_histograms_merge_without_loss(values: list[float], cut: int) -> None:
         assert abs(whole.percentile(share) / truth - 1) <= 0.026
 
 
-def test_a_month_needs_less_than_200_mib_and_a_day_is_kept_for_400_days(tmp_path: Path) -> None:
+def test_a_month_needs_less_than_200_mib_and_a_day_is_kept_for_400_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     generator, ring = np.random.default_rng(1), Ring(tmp_path)
     for hour in range(30 * 24):
         ring.add(row(START_S + 3600 * hour, generator, figures=9))
@@ -56,6 +60,9 @@ def test_a_month_needs_less_than_200_mib_and_a_day_is_kept_for_400_days(tmp_path
     assert min(one.time_s for one in ring.rows()) == START_S + DAY_S
     ring.thin(START_S + 402.5 * DAY_S)
     assert min(one.time_s for one in ring.rows()) == START_S + 2 * DAY_S
+    monkeypatch.setattr(Path, "iterdir", Mock(side_effect=PermissionError(errno.EACCES, "denied")))
+    with pytest.raises(EnvironmentLacksError, match="denied"):  # The directory is not taken for empty.
+        ring.kept_until_s()
 
 
 @pytest.mark.parametrize("cut", [1, 17, 60])

@@ -221,11 +221,12 @@ def report_command(
 
     The page is one file that works offline.
     """
+    from strakes.runs.store_files import files_in
     from strakes.watch.page import render_watch_page
     from strakes.watch.ring import Ring
 
     now_s = time.time()
-    if not any(store.glob("*.jsonl")):
+    if not files_in(store, ".jsonl"):
         remedy = "Watch first: strakes watch DIR. Or give the directory of the data: --store."
         raise BadInputError("this directory contains no data of strakes watch", where=str(store), remedy=remedy)
     html.write(render_watch_page(Ring(store, to_read=True), max(0.0, now_s - since), now_s, levels))

@@ -22,7 +22,7 @@ from strakes.base.finite import parse_json
 from strakes.base.units import format_bytes
 from strakes.model.record import from_record
 from strakes.model.service_level import Minute
-from strakes.runs.store_files import AppendFile
+from strakes.runs.store_files import AppendFile, files_in
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
@@ -89,7 +89,7 @@ class Ring:
                 remedy = "Give an empty or new directory with --store."
                 raise BadInputError(what, where=str(self.directory), why=why, remedy=remedy)
             self._take_lock()
-            for path in (*self.directory.glob(_ROWS), *self.directory.glob(_EVENTS)):
+            for path in (*self._days(), *self.directory.glob(_EVENTS)):
                 _mend(path)
         except OSError as error:
             raise self._unwritable(error) from error
@@ -123,14 +123,13 @@ class Ring:
 
     def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
         """Yield the rows with ``since_s`` <= time < ``until_s``, oldest first; skip damaged lines."""
-        for path in sorted(self.directory.glob(_ROWS)):
+        for path in self._days():
             if since_s - DAY_S < _day(path) * DAY_S < until_s:
                 yield from (row for row in self._read(path, _row) if since_s <= row.time_s < until_s)
 
     def kept_until_s(self) -> float | None:
         """Return the Unix time at which the last row ends, or None without rows."""
-        newest = max(self.directory.glob(_ROWS), default=None)
-        rows = self.rows(_day(newest) * DAY_S) if newest else ()
+        rows = self.rows(_day(days[-1]) * DAY_S) if (days := self._days()) else ()
         return max((row.time_s + row.seconds for row in rows), default=None)
 
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
@@ -140,10 +139,13 @@ class Ring:
 
     def thin(self, now_s: float) -> None:
         """Remove the oldest daily file if it is over 400 days old. Remove only one, because the clock may be wrong."""
-        with suppress(OSError):
-            oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
+        with suppress(OSError, StrakesError):
+            oldest = min(self._days(), key=_day, default=None)
             if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
                 remove_kept(oldest)
+
+    def _days(self) -> list[Path]:
+        return [path for path in files_in(self.directory, ".jsonl") if path.match(_ROWS)]
 
     def _read(self, path: Path, parse: Callable[[bytes], T], most_bytes: int = 1 << 40) -> Iterator[T]:
         damaged = 0

@@ -117,7 +117,8 @@ def test_a_disk_that_has_got_the_name_of_another_keeps_its_values(
     journal.write_text(re.sub(r'"inode":\s?\d+', '"inode":1', journal.read_text()))
     shutil.rmtree(Path(os.environ["STRAKES_RUN"]) / "knobs")
     with monkeypatch.context() as patch:
-        patch.setattr("strakes.control.knob_place.find_mount", lambda *_: Mock(file_system="tmpfs"))  # no sysfs
+        covered = Mock(side_effect=lambda _, path: Mock(file_system="tmpfs" if "/devices/" in path else "sysfs"))
+        patch.setattr("strakes.control.knob_place.find_mount", covered)
         assert [one.outcome for one in restore(tmp_path)] == ["not put back"]
     assert [one.outcome for one in restore(tmp_path)] == ["gone"] and value(queue / "read_ahead_kb") == "64"
     (queue / "read_ahead_kb").write_text(before)

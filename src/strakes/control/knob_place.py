@@ -233,7 +233,7 @@ class KnobPlace:
 
     def _gone(self, why: str) -> StrakesError:
         place = self.file or ("" if self.host else "/sys/")  # lctl reads files there, too.
-        if place.startswith("/sys/") and find_mount(read_mounts(), place).file_system != "sysfs":
+        if place.startswith("/sys/") and find_mount(read_mounts(), os.path.realpath(place)).file_system != "sysfs":
             why, remedy = "/sys is not mounted here", "Run strakes where it is."
             return EnvironmentLacksError(f"{self.knob} cannot be read", where=self.name, why=why, remedy=remedy)
         return PlaceGoneError(f"the setting {self.knob} does not exist here", where=self.name, why=why)

@@ -24,10 +24,10 @@ _killed = set[subprocess.Popen[bytes]]()  # commands that may not have ended yet
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
     """Run a command with the event as JSON on stdin. Raises OSError if it fails or is killed after 10 s."""
-    # nice(1) starts, and this function returns, although the program waits for a file system that does not answer.
-    # Unlike env(1), nice(1) takes no path with "=" for a variable. Discard the output, which may be endless. Start a
-    # process group, to kill a shell and its children together.
-    argv, null = ["/usr/bin/env", "nice", "-n", "0", "--", *words], subprocess.DEVNULL
+    # env(1) starts, and this function returns, although the program waits for a file system that does not answer. It
+    # takes a path with "=" for a variable. Discard the output, which may be endless. Start a process group, to kill a
+    # shell and its children together.
+    argv, null = [*(() if "=" in words[0] else ("/usr/bin/env", "--")), *words], subprocess.DEVNULL
     _killed.difference_update([child for child in tuple(_killed) if child.poll() is not None])
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=null, stderr=null, process_group=0)
     try:
@@ -37,7 +37,7 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
         _killed.add(process)
         raise OSError(f"the command did not end within {_LIMIT_S:g} s") from None
     if status := process.returncode:
-        why = {126: " (not executable)", 127: " (not found)"}.get(status, "")  # as nice(1) and shells
+        why = {126: " (not executable)", 127: " (not found)"}.get(status, "")  # as env(1) and shells
         raise OSError(f"the command ended with status {status}{why}")
 
 

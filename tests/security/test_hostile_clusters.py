@@ -495,7 +495,7 @@ def test_no_finding_and_no_file_for_another_program_has_a_secret(tmp_path: Path)
     values = {
         "password": "hunt-a",
         "passwd": "hunt-b",
-        "options": "username=me,password=hunt-c",
+        "options": "ro,password=hunt-c",
         "cmd": "--token hunt-d",
     }
     pairs = "".join(f'<nvpair id="{name}" name="{name}" value="{value}"/>' for name, value in values.items())
@@ -506,6 +506,6 @@ def test_no_finding_and_no_file_for_another_program_has_a_secret(tmp_path: Path)
     found = [one for one in findings(setup)[0] if one.rule == "setting-given-twice"]
     assert "password=... and ..." in str(found) and "hunt-" not in str(findings(setup))
     written = Xml.tostring(setup.pacemaker.readable(), "unicode")
-    assert 'name="passwd"' in written and "hunt-" not in written
+    assert 'name="passwd"' in written and 'value="ro,password=..."' in written and "hunt-" not in written
     assert rewritten_drbd('net { shared-secret "hunt-a"; }') == 'net { shared-secret "xxxxxx" ; }\n'
     assert "hunt" not in rewritten_drbd('fence-peer "curl -u me:hunt-a https://x";')

@@ -491,8 +491,9 @@ def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple
 def _hide_secrets(root: Xml.Element) -> None:
     hidden = set()
     for one in (*root.iter("nvpair"), *root.iter("recipient")):
-        if is_secret(one.get("name", ""), value := one.get("value", "")) or without_secrets(value) != value:
-            one.set("value", "hidden")
+        value = one.get("value", "")
+        if (shown := "hidden" if is_secret(one.get("name", ""), value) else without_secrets(value)) != value:
+            one.set("value", shown)
             hidden.add(one)
     changed = {one.get("id") for one in root.iter("primitive") if not hidden.isdisjoint(one.iter("nvpair"))}
     for resource in root.iter("lrm_resource"):

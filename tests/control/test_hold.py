@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -233,6 +234,9 @@ def test_a_value_whose_journal_is_lost_is_restored_from_the_record_of_the_machin
         shutil.rmtree(root)
     assert restore(root, target="/elsewhere", ask=world.ask) == () and restore(root.with_name("x"), ask=world.ask) == ()
     assert {record.before for record in lost(root)} == {"8", None}
+    with pytest.MonkeyPatch.context() as patch:  # The directory is not taken for empty.
+        patch.setattr(Path, "iterdir", Mock(side_effect=OSError(errno.ESTALE, "stale")))
+        assert [error.why for error in hold.records(root)[1]] == ["stale"]
     done = restore(root, target=str(world.target().path), ask=world.ask)
     assert [one.outcome for one in done] == ["restored", "restored"]
     assert world.values == {"number": "8", "option": None} and not records(own_records)

@@ -309,8 +309,10 @@ def _recover(name: str, arguments: list[str]) -> None:
     def found(*below: str) -> list[str]:
         try:
             return os.listdir(default_root().joinpath(*below))
-        except (OSError, StrakesError):
+        except (FileNotFoundError, NotADirectoryError, StrakesError):
             return []
+        except OSError:  # Reading the records reports it.
+            return [".jsonl"]
 
     def attempt(restore: Callable[[Path, Callable[[str], None]], object], failure: str) -> None:
         try:
@@ -321,11 +323,11 @@ def _recover(name: str, arguments: list[str]) -> None:
     if name != "knobs" and any(file.endswith(".jsonl") for file in found("knobs")):
         from strakes.control.knob_restore import restore_abandoned
 
-        attempt(restore_abandoned, "a killed command left changed settings, which could not be put back")
+        attempt(restore_abandoned, "settings of killed commands could not be put back")
     if found("drills") and arguments[:2] != ["failover", "undo"]:
         from strakes.control.drill_journal import put_right_abandoned
 
-        attempt(put_right_abandoned, "a killed drill left a fault, which could not be undone")
+        attempt(put_right_abandoned, "faults of killed drills could not be undone")
 
 
 def _name_of(arguments: Sequence[str]) -> str:

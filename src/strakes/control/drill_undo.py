@@ -91,6 +91,7 @@ class RunCommand(Undo):
     def __post_init__(self) -> None:
         if not self.argv:
             raise ValueError("the command is empty")
+        remember_secrets((*self.argv, *self.look))  # before the first message
 
     @property
     def text(self) -> str:
@@ -98,7 +99,6 @@ class RunCommand(Undo):
         return f"run: {shown_command(self.argv)}{waits}"
 
     def do(self, ask: Runner = run_unmarked) -> str:
-        remember_secrets((*self.argv, *self.look))
         if self.secret:
             with suppress(OSError):
                 remember_password(Path(self.secret))

@@ -56,6 +56,7 @@ _OF_A_PAIR = [
     ('"feed-1"', '"feed\\u001b[2J"', "without control characters"),
 ]
 _OF_OTHERS = [
+    ("lustre-active-active", 'agent = "fence_apc_snmp"', 'agent = "../x"', "the name of a fence agent"),
     ("lustre-active-active", "index = 1", "index = 0", "the same index of a metadata target is given twice"),
     (
         "lustre-active-active",

@@ -44,6 +44,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.name": (rf"(?!(all|resource|global|common|include|{'|'.join(DRBD_SECTIONS)})$){_NAME[0]}", _NAME[1]),
     "Bmc.user": _WORD,
     **dict.fromkeys((f"Pdu.{one.name}" for one in fields(Pdu)), _WORD),
+    "Pdu.agent": (r"((external|rhcs)/)?[A-Za-z][\w.-]*", "the name of a fence agent, such as fence_apc_snmp"),
     **dict.fromkeys(("Bmc.password_script", "Pdu.password_script", "Alerts.webhook_url_file"), _PATH),
     "Alerts.mail_to": (rf"(?a:{_MAILBOX}(,{_MAILBOX})*)", "a mail address, or several with commas"),
     "Cluster.quorum_host": (r"[A-Za-z0-9][A-Za-z0-9.:-]*", "a host name or an address"),
@@ -282,10 +283,8 @@ def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
         table.require(right, "device", "a device below /dev that has the same name on both nodes")
         return {"nodes": nodes, "devices": dict.fromkeys(nodes, device), "shared": True, "pool": "", "vdevs": ()}
     pool, vdevs = table.value("pool", str), table.value("vdevs", tuple[str, ...])
-    reserved = pool in ("mirror", "raidz", "draid", "spare", "log")
-    table.require(
-        re.fullmatch(r"[A-Za-z][\w.-]{0,60}", pool, re.ASCII) and not reserved, "pool", "a name of a ZFS pool"
-    )
+    right = re.fullmatch(r"(?!(mirror|raidz|draid|spare|log)$)[A-Za-z][\w.-]{0,60}", pool, re.ASCII) is not None
+    table.require(right, "pool", "a name of a ZFS pool")
     right = all(_is_device(word) if "/" in word else re.fullmatch(_WORD[0], word) for word in vdevs)
     right = right and any(map(_is_device, vdevs))
     table.require(right, "vdevs", 'the words of zpool create, such as "mirror", "/dev/mapper/a", "/dev/mapper/b"')

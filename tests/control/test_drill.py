@@ -59,10 +59,10 @@ def test_acknowledged_files_that_are_missing_or_have_wrong_content_count_as_lost
     strakes: StrakesRunner, tmp_path: Path
 ) -> None:
     place = f"{tmp_path}/strakes-*/drill/probe.1.probe"
-    harm = f"truncate -s 4095 {place}/f1.000; printf x | dd of=$(ls {place}/f1.001) bs=1 seek=9 conv=notrunc"
+    harm = f"truncate -s 4095 {place}/f1.000; truncate -s 1T {place}/f1.003; printf x | dd of=$(ls {place}/f1.001) bs=1 seek=9 conv=notrunc"
     done = strakes("failover", "drill", tmp_path, "--fault-command", f"sh -c '{harm}; rm {place}/f1.002'", *SHORT)
     assert done.returncode == 1, done.stderr
-    assert "80 files acknowledged, 3 of them missing or damaged (2 damaged) afterwards" in done.stdout
+    assert "80 files acknowledged, 4 of them missing or damaged (3 damaged) afterwards" in done.stdout
     assert not any(tmp_path.iterdir())
 
 

@@ -39,7 +39,7 @@ WRITES: dict[str, Write] = {
     "files": lambda path: calls.call("create", f"{path}/one", f"{path}/made"),
     "a trial": lambda path: calls.call("try", f"{path}/made", MARKER_NAME),
     "an attribute": lambda path: calls.call("setxattr", path, "user.strakes", "1"),
-    "files read back": lambda path: read_back(path, 10.0),
+    "files read back": lambda path: read_back(path, 4096, 10.0),
     "a trial of direct I/O": lambda path: calls.call("direct", path, MARKER_NAME, "probe", "4096"),
     "a file made by a tool": lambda path: calls.through_held(run)(("touch", f"{path}/made")),
     "a removed file": lambda path: calls.call("unlink", f"{path}/theirs"),

@@ -62,8 +62,7 @@ def test_cells_are_left_out_before_phases_become_too_short(
 def test_two_minutes_cover_every_question_on_a_usual_file_system(write: int, read: int, creates: int) -> None:
     pilot = Pilot(write * MIB, read * MIB, creates, 0.03, 2.0 * creates)
     context, cells, _ = chosen(pilot, budget_s=120.0)
-    assert {cell.priority for cell in cells} == {1, 2}
-    assert context.phase_s >= LONG_ENOUGH_S
+    assert {cell.priority for cell in cells} == {1, 2} and context.phase_s >= LONG_ENOUGH_S
 
 
 def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -> None:
@@ -96,15 +95,13 @@ def test_data_per_rank_is_the_amount_of_each_rank() -> None:
 def test_phases_are_long_enough_for_the_requested_data() -> None:
     asked = request(studies=(TransferSize(),), kind="study", full=True, budget_s=1e6, data_per_rank=4 * GIB)
     seconds = make_context(asked, facts(), PILOT, ROOM).stonewall().seconds
-    assert seconds is not None
-    assert seconds > 2 * 4 * GIB / PILOT.write_bytes_per_s
+    assert seconds is not None and seconds > 2 * 4 * GIB / PILOT.write_bytes_per_s
 
 
 def test_data_per_process_goes_up_to_the_requested_amount() -> None:
     context = Context(**{**vars(chosen()[0]), "full": True, "data_per_rank": 3 * GIB})
     levels = [cell.settings["data_bytes"] for cell in DataPerProcess().cells(context) if isinstance(cell, Cell)]
-    assert levels[-1] == 3 * GIB
-    assert sorted(levels, key=float) == levels
+    assert levels[-1] == 3 * GIB and sorted(levels, key=float) == levels
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 4])
@@ -113,8 +110,7 @@ def test_the_number_of_files_is_that_of_all_ranks_together(ranks: int) -> None:
     for cell in MetadataOps().cells(context):
         assert isinstance(cell, Cell)
         create = next(phase for phase in cell.plan.phases if phase.name == "file-create")
-        assert isinstance(create, MetadataPhase)
-        assert 1000 <= create.items * cell.plan.ranks < 1000 + cell.plan.ranks
+        assert isinstance(create, MetadataPhase) and 1000 <= create.items * cell.plan.ranks < 1000 + cell.plan.ranks
 
 
 @pytest.mark.parametrize("asked", [{"phase_s": 30.0}, {"data_per_rank": 16 * GIB}, {"files": 2_000_000}])
@@ -123,8 +119,7 @@ def test_amounts_beyond_the_budget_are_refused_with_a_budget_that_suffices(asked
         chosen(budget_s=60.0, **asked)
     budget_s = parse_seconds(caught.value.remedy.split("--budget ")[1].split(",")[0])
     context, cells, _ = chosen(budget_s=budget_s, **asked)
-    assert cells
-    assert context.phase_s >= asked.get("phase_s", 1.0)
+    assert cells and context.phase_s >= asked.get("phase_s", 1.0)
 
 
 def test_more_data_than_the_available_room_is_refused_with_an_amount_that_fits() -> None:

@@ -91,8 +91,7 @@ def test_a_sustained_rate_is_not_called_short() -> None:
 def test_stats_answered_from_memory_are_not_reported_as_bursts() -> None:
     results = measured(MetadataOps(), rates(5_000.0, 1_249_034.0, 1.0), facts={"remote": False, "file_system": "any"})
     remembered = codes(results)["names-from-memory"]
-    assert remembered
-    assert not set(remembered) & set(too_short(results))
+    assert remembered and not set(remembered) & set(too_short(results))
 
 
 @pytest.mark.parametrize(
@@ -104,8 +103,7 @@ def test_bandwidths_that_fit_into_caches_of_servers_are_flagged(remote: bool, me
     told = [warning for warning in amount_warnings(results) if warning.code == "fits-servers-memory"]
     assert bool(told) == flagged
     for warning in told:
-        assert "--data-per-rank" in warning.remedy
-        assert set(warning.cells) == {cell.id for cell in results.measured}
+        assert "--data-per-rank" in warning.remedy and set(warning.cells) == {cell.id for cell in results.measured}
 
 
 def cell(ranks: int, backend: str) -> Cell:

@@ -76,12 +76,10 @@ def make_run(tmp_path: Path) -> MakeRun:
 def test_a_much_slower_run_is_slower_and_an_equal_one_inconclusive(make_run: MakeRun) -> None:
     a, b, c = (make_run([cell_of(plan_of())], rate, at=at) for rate, at in ((1000.0, 0.0), (600.0, 1e4), (1000.0, 2e4)))
     slower = compare_runs([a], [b], margin=0.05, confidence=0.9)
-    assert slower.overall.verdict is Verdict.SLOWER
-    assert {cell.verdict for cell in slower.cells} == {Verdict.SLOWER}
+    assert slower.overall.verdict is Verdict.SLOWER and {cell.verdict for cell in slower.cells} == {Verdict.SLOWER}
     assert all(cell.low is not None and cell.low <= 0.6 * 1.02 for cell in slower.cells)
     same = compare_runs([a], [c], margin=0.05, confidence=0.9)
-    assert {cell.verdict for cell in same.cells} == {Verdict.INCONCLUSIVE}
-    assert "in turn" in same.overall.needs
+    assert {cell.verdict for cell in same.cells} == {Verdict.INCONCLUSIVE} and "in turn" in same.overall.needs
     assert compare_runs([b], [a], margin=0.05, confidence=0.9).overall.verdict is Verdict.FASTER
 
 
@@ -190,8 +188,7 @@ def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> Non
     found = compare_runs(
         [make_run([cell_of(plan_of())])], [make_run([cell_of(plan_of())], 600.0, at=1e4)], margin=0.05, confidence=0.9
     )
-    assert failures(found, parse_fail_on("slower:5%"))
-    assert not failures(found, parse_fail_on("slower:60%"))
+    assert failures(found, parse_fail_on("slower:5%")) and not failures(found, parse_fail_on("slower:60%"))
     assert not failures(found, parse_fail_on("faster"))
 
 
@@ -204,8 +201,7 @@ def test_the_command_prints_verdicts_writes_json_and_obeys_fail_on(make_run: Mak
     assert "B is SLOWER" in shown.output and "SAME: the difference is at most 5 %" in shown.output
     assert json.loads(file.read_text())["overall"]["verdict"] == "SLOWER"
     failed = runner.invoke(command, [a.id, b.id, "--fail-on", "slower:5%"], standalone_mode=False)
-    assert failed.return_value == 1
-    assert "failed: overall is SLOWER" in failed.output
+    assert failed.return_value == 1 and "failed: overall is SLOWER" in failed.output
 
 
 def test_separate_runs_on_an_overloaded_machine_get_no_verdict(make_run: MakeRun) -> None:
@@ -227,8 +223,7 @@ def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun
     a = make_run([cell_of(plan_of())], 1000.0, client_s=0.002)
     b = make_run([cell_of(plan_of())], 620.0, at=1e4, client_s=0.0024)
     found = compare_runs([a], [b], margin=0.05, confidence=0.9)
-    assert found.overall.verdict is Verdict.INCONCLUSIVE
-    assert "equally fast client" in found.overall.needs
+    assert found.overall.verdict is Verdict.INCONCLUSIVE and "equally fast client" in found.overall.needs
     assert any("The client itself was 17 % slower in B" in text for text in found.caution)
     much_slower = make_run([cell_of(plan_of())], 500.0, at=2e4, client_s=0.0024)
     assert compare_runs([a], [much_slower], margin=0.05, confidence=0.9).overall.verdict is Verdict.SLOWER
@@ -247,8 +242,7 @@ def test_alternating_runs_are_compared_with_their_neighbours(make_run: MakeRun) 
     pairs = [[make_run([cell_of(plan_of())], factor * rate) for factor in (1.0, 0.95)] for rate in rates]
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     found = compare_runs(a, b, margin=0.02, confidence=0.9)
-    assert found.overall.verdict is Verdict.SLOWER
-    assert found.overall.ratio == pytest.approx(0.95, abs=0.01)
+    assert found.overall.verdict is Verdict.SLOWER and found.overall.ratio == pytest.approx(0.95, abs=0.01)
     assert found.cells[0].runs_a == 5
     # The order of the runs in an argument does not matter.
     assert compare_runs(a[::-1], b, margin=0.02, confidence=0.9).overall == found.overall
@@ -267,8 +261,7 @@ def test_sets_of_runs_are_separated_by_commas(make_run: MakeRun) -> None:
     pairs = [[make_run([cell_of(plan_of())], factor * 1000) for factor in (1.0, 0.7)] for _ in range(5)]
     a, b = (",".join(pair[side].id for pair in pairs) for side in (0, 1))
     told = CliRunner().invoke(command, [a, b, "--json", "-"])
-    assert told.exit_code == 0
-    assert json.loads(told.output)["overall"]["verdict"] == "SLOWER"
+    assert told.exit_code == 0 and json.loads(told.output)["overall"]["verdict"] == "SLOWER"
     for words in ([f"{a},{pairs[0][0].id}", b], [pairs[0][0].id] * 2):
         twice = CliRunner().invoke(command, words)
         assert isinstance(twice.exception, BadInputError) and "given twice" in twice.exception.what

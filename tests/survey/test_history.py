@@ -42,8 +42,7 @@ def test_a_drop_is_reported_as_slower_with_its_day_and_size() -> None:
     found = judge_one(series(noisy([1000.0, 700.0], 12)))
     assert found.verdict == "SLOWER"
     (change,) = found.changes
-    assert change.run == "run-12"
-    assert change.when.startswith("2026-01-13")
+    assert change.run == "run-12" and change.when.startswith("2026-01-13")
     assert change.ratio == pytest.approx(0.7, rel=0.05)
     # A time that grows is slower.
     assert judge_one(series(noisy([1.0, 0.6], 12), unit="s")).verdict == "FASTER"
@@ -91,10 +90,8 @@ def test_a_level_shift_of_a_repeated_survey_fails_a_nightly_job(
     make_run(day=12, fingerprint="1" * 16)  # a single run of another measurement
     assert strakes(["runs", "history", "survey", "--fail-on", "slower:10%"]) == 1
     said = capsys.readouterr()
-    assert "12 runs, 2026-01-01 to 2026-01-12" in said.out
-    assert "SLOWER" in said.out
-    assert "since 2026-01-07" in said.out
-    assert "is SLOWER since 2026-01-07" in said.err
+    assert "12 runs, 2026-01-01 to 2026-01-12" in said.out and "SLOWER" in said.out
+    assert "since 2026-01-07" in said.out and "is SLOWER since 2026-01-07" in said.err
     assert strakes(["runs", "history", "--json", "-"]) == 0
     (history,) = json.loads(capsys.readouterr().out)["histories"]
     assert len(history["runs"]) == 12
@@ -116,14 +113,12 @@ def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_the_first_run_fails_only_on_inconclusive(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-    assert strakes(["runs", "history"]) == 2
-    assert "no run is stored" in capsys.readouterr().err
+    assert strakes(["runs", "history"]) == 2 and "no run is stored" in capsys.readouterr().err
     make_run()
     assert strakes(["runs", "history", "survey", "--fail-on", "slower"]) == 0
     assert "No measurement has been repeated yet" in capsys.readouterr().out
     assert strakes(["runs", "history", "--fail-on", "inconclusive"]) == 1
-    assert strakes(["runs", "history", "absent"]) == 2
-    assert strakes(["runs", "history", "--fail-on", "sloer"]) == 2
+    assert strakes(["runs", "history", "absent"]) == 2 and strakes(["runs", "history", "--fail-on", "sloer"]) == 2
 
 
 @pytest.mark.parametrize("resemblance", [0.0, 0.5])
@@ -142,8 +137,7 @@ def test_a_change_of_the_stated_detectable_size_is_detected_in_similar_series(ru
     told = [share for share in promised if share is not None]
     risen = sum(judge_one(series(of_the_kind(1 + share))).verdict == "FASTER" for share in told)
     fallen = sum(judge_one(series(of_the_kind(1 / (1 + share)))).verdict == "SLOWER" for share in told)
-    assert len(told) > 30
-    assert min(risen, fallen) >= 0.8 * len(told)
+    assert len(told) > 30 and min(risen, fallen) >= 0.8 * len(told)
 
 
 def test_ten_runs_show_a_large_change_among_many_figures_and_no_small_one() -> None:
@@ -151,8 +145,7 @@ def test_ten_runs_show_a_large_change_among_many_figures_and_no_small_one() -> N
         return tuple(series(noisy(levels, each, seed=index), cell=f"c{index}:write") for index in range(50))
 
     steady = judged([History("f", "study", "s", "/t", (), many([1000.0], 10))])[0].series
-    assert {one.verdict for one in steady} == {"NO CHANGE SHOWN"}
-    assert min(one.seen_from or 0 for one in steady) > 0.1
+    assert {one.verdict for one in steady} == {"NO CHANGE SHOWN"} and min(one.seen_from or 0 for one in steady) > 0.1
     fallen = judged([History("f", "study", "s", "/t", (), many([1000.0, 10.0], 5))])[0].series
     assert {one.verdict for one in fallen} == {"SLOWER"}
 

@@ -53,10 +53,10 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     return sums
 
 
-def read_back(directory: str, limit_s: float) -> dict[FileKey, str]:
+def read_back(directory: str, file_bytes: int, limit_s: float) -> dict[FileKey, str]:
     """Return the same of the readable files of clients. Raises MeasurementError if the directory is unreadable."""
     try:
-        sums = call("sums", directory, "*.probe", limit_s=limit_s).split("/")
+        sums = call("sums", directory, "*.probe", str(file_bytes + 1), limit_s=limit_s).split("/")
     except RefusedError as error:
         raise error.as_strakes_error("the files of the clients cannot be read back") from error
     found = ((_FILE.fullmatch(name), digest) for name, digest in zip(sums[::2], sums[1::2], strict=False))

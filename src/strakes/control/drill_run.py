@@ -375,7 +375,7 @@ class _Stroke:
 
 def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, str]:
     try:
-        return read_back(str(directory), _INTERRUPTED_S if stroke.interrupted else READ_S), ""
+        return read_back(str(directory), _FILE_BYTES, _INTERRUPTED_S if stroke.interrupted else READ_S), ""
     except StrakesError as error:
         return None, f"{error.what}: {error.why}"
     except KeyboardInterrupt:

@@ -122,8 +122,12 @@ class UnmountTarget(_LustreFault):
         self.victim = self.there[names.index(name)]
         strike, stopped = self._commands()
         points = [unescape(line.split(" ")[1]) for line in done.stdout.split("\n") if " " in line]
-        if any(names.count(each.name) != 1 or points.count(each.mount_point) != 1 for each in stopped):
-            what, why = f"{name} cannot be unmounted safely", "a target is mounted twice, or another mount covers it"
+        if any(
+            names.count(each.name) != 1 or points.count(each.mount_point) != 1 or each.device.startswith("/dev/loop")
+            for each in stopped
+        ):
+            what = f"{name} cannot be unmounted safely"
+            why = "a target is mounted twice, another mount covers it, or umount frees its loop device"
             raise BadInputError(what, where=self.host, why=why, remedy="See /proc/mounts there.")
         self._strike = self._there("sh", "-c", strike)
         self.undo = self._mount_again(stopped)

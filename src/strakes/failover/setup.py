@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from html import escape
 from pathlib import Path
 
@@ -239,10 +239,15 @@ def name_of(node: Block) -> str:
     return node.get("name") or ("" if is_address(first) else first)
 
 
-def hosts_of(setup: Setup) -> dict[str, str]:
+def hosts_of(setup: Setup) -> Mapping[str, str]:
     """Return host name -> address from /etc/hosts."""
+    return _hosts_in(setup.texts.get("etc/hosts", ""))
+
+
+@lru_cache  # Rules ask for each link of each resource.
+def _hosts_in(text: str) -> Mapping[str, str]:
     found = dict[str, str]()
-    for line in setup.texts.get("etc/hosts", "").splitlines():
+    for line in text.splitlines():
         address, *names = line.partition("#")[0].split() or [""]
         found |= {name: address for name in names if name not in found}
     return found

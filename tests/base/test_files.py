@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import default_root, read_below, read_whole, write_below, write_whole
 
 NOBODY = 65534
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant what is somebody else's")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ device filer:/home mounted on /home\\040of\\040all with fstype nfs4 statvers=1.1
 \tevents:\t5 60 0 0 3 2 70 0 0 4 0 6 0 0 1 2 0 0 0 0 0 0 0 0 0 0 0
 \tbytes:\t100 200 0 0 4096 8192 1 2
 \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
-\txprt:\ttcp 832 1 2 0 4 100 99 0 500 3 2 17 9
+\txprt:\ttcp 832 1 2 3 4 100 99 0 500 3 2 17 9
 \txprt:\ttcp 714 1 1 0 4 50 50 0 120 0 2 1 0
 \tper-op statistics
 \t        NULL: 1 1 0 44 24 0 0 0 0
@@ -40,9 +40,9 @@ def test_an_older_kernel_has_fewer_numbers() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("tcp 832 1 2 0 4 100 99 0 500 3", 2),
-        ("rdma 0 1 5 0 4 12 11 0 500 3 1 2 3 4 5 6 7 8 9 10 11 12 13", 5),
-        ("local 1 4 0 3 22 21 0 5 0", 4),
+        ("tcp 832 1 9 2 4 100 99 0 500 3", 2),
+        ("rdma 0 1 9 5 4 12 11 0 500 3 1 2 3 4 5 6 7 8 9 10 11 12 13", 5),
+        ("local 1 9 4 3 22 21 0 5 0", 4),
         ("vsock 1 2 3 4 5 6 7 8", 0),
         ("tcp 832", 0),
     ],
@@ -70,10 +70,12 @@ def test_a_client_counts_the_requests_to_its_own_mount_and_the_losses_of_its_ser
         "client.data.read_bytes": 4096,
         "client.data.write_bytes": 8192,
         "client.md.open": 7,
-        # Three connections of both transports and two timed-out writes, later three more.
-        "client.times_lost": 5,
+        # Three seconds of connecting, two timed-out writes, and six requests sent again; later six more.
+        "client.times_lost": 11,
     }
-    assert after["client.times_lost"] == 8 and counters(text, "/home") == {} == counters(text, "/proc")
+    idle = counters(text.replace("tcp 714 1 1 0 4", "tcp 714 1 2 0 0"), "/home of all")
+    assert lost_between({"client": before}, {"client": idle}) == ()  # The client had closed an idle connection.
+    assert after["client.times_lost"] == 17 and counters(text, "/home") == {} == counters(text, "/proc")
     assert lost_between({"client": before}, {"client": after}) == ("client",)
     assert lost_between({"client": before}, {"client": before}) == ()
     assert "client.times_lost" not in difference({"client": before}, {"client": after})["client"]

@@ -280,7 +280,7 @@ def _side(counter: str) -> str:
 def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: str) -> bool:
     if any(before.get(side + sign) != after.get(side + sign) for sign in (SINCE, SERVER)):
         return True
-    counts = (counter for counter in before if _side(counter) == side and not counter.startswith(NOW))
+    counts = (name for name in before if _side(name) == side and not name.startswith(NOW) and not name.endswith(LOST))
     return any(after.get(counter, 0.0) < before[counter] for counter in counts)
 
 

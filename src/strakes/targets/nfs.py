@@ -16,8 +16,8 @@ _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "syn
 # Seconds since the client's NFS lease expired, or 0 for a valid lease.
 _LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
-# Transport -> position of the number of connections in a line "xprt:", counted from the name of the transport.
-_CONNECTIONS = {"tcp": 2, "rdma": 2, "local": 1}
+# Transport with connections -> position of the seconds of connecting in a line "xprt:", counted from its name.
+_CONNECTING_S = {"tcp": 4, "rdma": 4, "local": 3}
 
 
 class NfsTarget(RemoteTarget):
@@ -47,15 +47,15 @@ class NfsTarget(RemoteTarget):
 def counters(text: str, mount_point: str) -> dict[str, float]:
     """Return the counters (``md.open``, ...) of an NFS mount from the text of mountstats, or {} for an unknown mount.
 
-    ``times_lost``: number of time-outs and new connections. ``now.times_lost``: seconds since the lease expired. After
-    an expiry, the server drops all locks and open files.
+    ``times_lost``: time-outs, requests sent again over connections, and seconds of connecting. A new connection is no
+    loss, because clients close idle ones (XS_IDLE_DISC_TO). ``now.times_lost``: seconds since the lease expired.
     """
     # In mountstats, white space and backslashes in names are octal escapes.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
     devices = re.split("^device ", text, flags=re.MULTILINE)
     mine = [device for device in devices if f" mounted on {name} with fstype nfs" in device.partition("\n")[0]]
     operations: dict[str, float] = {}
-    read_bytes = written_bytes = lost = expired_s = 0.0
+    read_bytes = written_bytes = lost = expired_s = connected = 0.0
     # If several mounts have the same mount point, processes access only the last one.
     for line in mine[-1].splitlines() if mine else ():
         words = line.split()
@@ -65,9 +65,9 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
         elif match := _OPERATION.match(line):
             numbers = [float(number) for number in match[2].split()]
             operations[match[1]] = numbers[0]
-            lost += numbers[2]
-        elif words[:1] == ["xprt:"] and len(words) > 2 and (place := _CONNECTIONS.get(words[1].rstrip("6"))):
-            lost += float(words[2 + place]) if len(words) > 2 + place else 0.0
+            lost += numbers[2] + connected * max(0.0, numbers[1] - numbers[0])
+        elif words[:1] == ["xprt:"] and len(words) > 2 and (place := _CONNECTING_S.get(words[1].rstrip("6"))):
+            connected, lost = 1.0, lost + sum(map(float, words[place + 1 : place + 2]))
         elif lease := _LEASE_EXPIRED.search(line):
             expired_s = float(lease[1])
     if not operations:

@@ -152,12 +152,11 @@ class PolicyEngine:
         try:
             done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], limit_s)
             document = from_xml(done.stdout, "crm_simulate")
-            text = read_below(out.parent, out.name, MOST_OUTPUT_BYTES).decode() if out.exists() else "<none/>"
-            parts = [one.tag for one in from_xml(text, "crm_simulate")]
+            parts = [one.tag for one in _read(out)] if out.exists() else []
         except CommandTimeout as error:
             what = f"a simulation did not end within {limit_s:.3g} s"
             raise CommandTimeout(what, where=self._setup.where, remedy="Remove resources or copies of them.") from error
-        except (NotUnderstoodError, UnicodeDecodeError):
+        except NotUnderstoodError:
             parts = []
         # If crm_simulate refuses a CIB, it writes no transition graph.
         if not graph.exists() or parts != ["configuration", "status"]:
@@ -185,10 +184,14 @@ def _forget_dead_guests(document: Xml.Element, file: Path) -> None:
     # Unlike Pacemaker, crm_simulate keeps the history of a guest node whose host is lost. Erase it.
     guests = document.iterfind("./revised_cluster_status/nodes/node[@id_as_resource][@online='false']")
     if dead := {guest.get("name") for guest in guests}:
-        tree = Xml.parse(file)
-        for state in tree.findall("./status/node_state"):
+        root = _read(file)
+        for state in root.findall("./status/node_state"):
             state[:] = [] if state.get("uname") in dead else state
-        tree.write(file)
+        write_kept(file, Xml.tostring(root))
+
+
+def _read(file: Path) -> Xml.Element:
+    return from_xml(read_below(file.parent, file.name, MOST_OUTPUT_BYTES).decode(errors="replace"), "crm_simulate")
 
 
 def _places(document: Xml.Element) -> tuple[_Places, _Guests]:
@@ -336,7 +339,7 @@ class FailureEngine:
         return replace(snapshot, served={name: place_of(own, snapshot) for name, own in self._services.items()})
 
     def _prepared(self, file: Path, event: Event, served: Mapping[str, str]) -> Xml.Element:
-        root = Xml.parse(file).getroot()
+        root = _read(file)
         self._keep_away(root, event.diskless)
         # Set have-quorum, because crm_simulate ignores its option --quorum unless something else changes.
         root.set("have-quorum", "1" if event.quorum else "0")

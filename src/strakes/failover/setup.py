@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial
 from html import escape
 from pathlib import Path
@@ -273,20 +274,28 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
 
 def read_plan(directory: Path) -> Setup:
     """Read a plan or other files of a cluster. Raises BadInputError for missing or unreadable files."""
+    with little_enough(str(directory)), _readable(directory):
+        return _read_plan(directory)
+
+
+@contextmanager
+def _readable(directory: Path) -> Iterator[None]:
     try:
-        with little_enough(str(directory)):
-            return _read_plan(directory)
+        yield
     except OSError as error:
-        why, remedy = error.strerror or str(error), "Give the directory of a plan, or a file of one."
-        raise BadInputError("the plan cannot be read", where=str(directory), why=why, remedy=remedy) from error
+        where, why = str(error.filename or directory), error.strerror or str(error)
+        denied, usual = "Run the command as root.", "Give the directory of a plan, or a file of one."
+        remedy = denied if isinstance(error, PermissionError) else usual
+        raise BadInputError("the configuration cannot be read", where=where, why=why, remedy=remedy) from error
 
 
 def _read_plan(directory: Path) -> Setup:
+    denied = list[str]()
     if directory.is_file():
         (texts, left), root = _sources([directory], {}), directory.parent
     else:
-        texts, root = _read_texts(directory, planned=True), directory
-        near = [*directory.iterdir(), *(path for pattern in _NEAR for path in directory.glob(pattern))]
+        (texts, denied), root = _read_texts(directory, planned=True), directory
+        near = [*directory.iterdir(), *(path for pattern in _NEAR for path in _matching(directory, pattern, denied))]
         near = [path for path in near if not path.is_symlink() and path.suffix not in (".toml", ".md")]
         found, left = _sources(sorted(near)[:_MOST_FILES], texts)
         texts = found | texts
@@ -307,7 +316,7 @@ def _read_plan(directory: Path) -> Setup:
     # In messages, "the running cluster" means the live cluster. A directory of this name gets the prefix "./".
     where = f"./{directory}" if str(directory) == LIVE else str(directory)
     setup = setup_of(where, root, texts, cluster)
-    return replace(setup, undefined=(*setup.undefined, *left))
+    return replace(setup, undefined=(*setup.undefined, *left, *map(_DENIED.format, denied)))
 
 
 def _sources(paths: Iterable[Path], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -328,7 +337,8 @@ def _sources(paths: Iterable[Path], known: Mapping[str, str]) -> tuple[dict[str,
 
 def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
     """Read the configuration of the running cluster. Raises EnvironmentLacksError if this machine is not a node."""
-    texts = _read_texts(root, planned=False)
+    with _readable(root):
+        texts, denied = _read_texts(root, planned=False)
     if "etc/corosync/corosync.conf" not in texts:
         what, file = "this machine is not a node of a cluster", str(root / "etc/corosync/corosync.conf")
         remedy = "Run this command on a node, or check a plan: strakes failover check DIR"
@@ -338,7 +348,8 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
         why = asked.stderr.strip() or f"exit status {asked.status}"
         remedy = "Start Pacemaker (systemctl start pacemaker), or check a plan: strakes failover check DIR"
         raise EnvironmentLacksError("Pacemaker does not answer", where="cibadmin --query", why=why, remedy=remedy)
-    return setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_states(runner)}, None)
+    setup = setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_states(runner)}, None)
+    return replace(setup, undefined=tuple(map(_DENIED.format, denied)))
 
 
 def _states(runner: Runner) -> dict[str, str]:
@@ -392,10 +403,10 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
     )
 
 
-def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
-    left = _MOST_BYTES
-    texts = switched_on(root)
-    names = names_below(root, planned=planned)
+def _read_texts(root: Path, *, planned: bool) -> tuple[dict[str, str], list[str]]:
+    left, denied = _MOST_BYTES, list[str]()
+    texts = _switched_on(root)
+    names = _names_below(root, denied, planned=planned)
     nodes = {name.split("/")[1] for name in names if name.startswith("nodes/")}
     if len(names) + len(texts) > _MOST_PATHS or len(nodes) > _MOST_NODES:
         why = f"it has more than {_MOST_PATHS} files or {_MOST_NODES} nodes"
@@ -404,9 +415,10 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            # Skip an unreadable file with network keys, because users of Pacemaker may lack the right to read it.
-            kept = isinstance(error.__cause__, PermissionError) and _WITH_SECRETS.fullmatch(name)
-            if not kept and not isinstance(error.__cause__, FileNotFoundError):
+            # Skip an unreadable file with secrets, because users of Pacemaker may lack the right to read it.
+            if isinstance(error.__cause__, PermissionError) and _WITH_SECRETS.fullmatch(name):
+                denied.append(name)
+            elif not isinstance(error.__cause__, FileNotFoundError):
                 raise
             continue
         left -= len(content)
@@ -418,39 +430,62 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
             why = "it contains zero bytes, so it is damaged or in UTF-16"
         if why:
             raise BadInputError("this is not a configuration", where=str(root / name), why=why)
-    return texts
+    return texts, denied
 
 
 # Lines with passwords or keys of networks.
 _SECRETS = re.compile(r"(?im)^[ \t]*(?=[]\w.[-]*(psk|password|passphrase|secret|private-key))[]\w.[-]*+\s*+[=:].*$")
 _WITH_SECRETS = re.compile(
-    r"(nodes/[^/]+/)?etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)/.*"
+    r"(nodes/[^/]+/)?(etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)|var/spool/cron)/.*"
 )
+_DENIED = "{} is not read (permission denied)"
 
 
-def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the paths of the files to read below ``root``. ``planned``: include files that only a plan has."""
-    for directory in (root / "etc", *(root / "nodes").glob("*/etc")):
+def _names_below(root: Path, denied: list[str], *, planned: bool) -> list[str]:
+    nodes = [path / "etc" for path in _inside(root, root / "nodes", denied)]
+    for directory in (root / "etc", *nodes):
         if not real_path(directory).is_relative_to(real_path(root)):
             raise BadInputError("a link leads out of the checked directory", where=str(directory))
     below = {key: text.split() for key, text in read_table("options/node_files").items()}
     found = [f"etc/{name}" for name in below["names"]]
     if planned:
         found += ["pacemaker/cib.xml", *map("lustre/{}.sh".format, ("make-targets", "mount-clients", "parameters"))]
-    files = (path for pattern in below["patterns"] for path in (root / "etc").glob(pattern) if path.is_file())
-    found += sorted(str(path.relative_to(root)) for path in (*files, *_files_of_nodes(root)))
-    found += [name for name in ("var/spool/cron/root", "var/spool/cron/crontabs/root") if (root / name).is_file()]
-    return list(dict.fromkeys(found))
-
-
-def _files_of_nodes(root: Path) -> Iterator[Path]:
-    directories = [*(root / "nodes").glob("*/etc")]
+    paths = [path for one in below["patterns"] for path in _matching(root, f"etc/{one}", denied) if path.is_file()]
     for _ in range(MOST_DEPTH):
-        inside = [path for directory in directories for path in directory.glob("*")]
-        yield from (path for path in inside if path.is_file())
-        directories = [path for path in inside if path.is_dir() and not path.is_symlink()]
-    if directories:
+        inside = [path for directory in nodes for path in _inside(root, directory, denied)]
+        paths += [path for path in inside if path.is_file()]
+        nodes = [path for path in inside if path.is_dir() and not path.is_symlink()]
+    if nodes:
         raise BadInputError(f"directories are nested more than {MOST_DEPTH} deep", where=str(root / "nodes"))
+    found += sorted(str(path.relative_to(root)) for path in paths)
+    return list(dict.fromkeys([*found, "var/spool/cron/root", "var/spool/cron/crontabs/root"]))
+
+
+def _matching(root: Path, pattern: str, denied: list[str]) -> list[Path]:
+    found = [root]
+    for part in pattern.split("/"):
+        if re.search(r"[*\[]", part):
+            found = [path for directory in found for path in _inside(root, directory, denied, part)]
+        else:
+            found = [directory / part for directory in found]
+    return found
+
+
+def _inside(root: Path, directory: Path, denied: list[str], pattern: str = "*") -> list[Path]:
+    """Return the paths in a directory, which may be missing, whose names match a pattern.
+
+    Adds a directory of secrets that denies access to ``denied``. Raises OSError for others, in contrast to Path.glob().
+    """
+    try:
+        return [path for path in directory.iterdir() if fnmatchcase(path.name, pattern)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except PermissionError:
+        name = str(directory.relative_to(root))
+        if not _WITH_SECRETS.fullmatch(f"{name}/"):
+            raise
+        denied.append(name)
+        return []
 
 
 def without_secrets(name: str, text: str) -> str:
@@ -458,9 +493,9 @@ def without_secrets(name: str, text: str) -> str:
     return _SECRETS.sub("", text) if _WITH_SECRETS.fullmatch(name) else text
 
 
-def switched_on(root: Path) -> dict[str, str]:
+def _switched_on(root: Path) -> dict[str, str]:
     """Return path -> empty text for each symbolic link that enables or masks a systemd unit."""
     units = root / "etc/systemd/system"
-    found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
-    found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]
+    found = [path for kind in ("wants", "requires") for path in _matching(units, f"*.{kind}/*", [])]
+    found += [path for path in _matching(units, "*.*", []) if path.is_symlink() and str(path.readlink()) == "/dev/null"]
     return {str(path.relative_to(root)): "" for path in found}

@@ -46,11 +46,14 @@ _OF_A_PAIR = [
     ('mail_to = "storage-admins@example.org"', 'mail_to = "root; touch x"', "a mail address"),
     ('mail_to = "storage-admins@example.org"', 'mail_to = "-oX @x"', "a mail address"),
     *(
-        ('webhook_url_file = "/etc/strakes/webhook-url"', f'webhook_url_file = "{path}"', "an absolute path")
-        for path in ("/etc/strakes/x;touch", "/etc/strakes/../shadow")
+        ('webhook_url_file = "/etc/strakes/webhook-url"', f'webhook_url_file = "{path}"', "a path such as")
+        for path in ("/etc/strakes/x;touch", "/etc/strakes/../shadow", "/etc/nologin", "/etc/strakes/alert-mail")
     ),
     *(('name = "mdt0"', f'name = "{name}"', "digits and hyphens") for name in ("all", "net", "resource")),
     ("clients = 2000", "clients = 99999999999", "to 2147483647"),
+    *(('drbd = "8.4"', f'drbd = "8.4"\ntoken = "{time}"', "from 1 to 25 s") for time in ("0s", "700 s", "1h")),
+    *(('mount = "/mnt/mdt0"', f'mount = "/mnt/mdt0"\n{key}', "to ") for key in ("minor = 1048576", "port = 65536")),
+    *(("10.1.0.2", address, "is not in 10.1.0.0/24") for address in ("10.1.0.0", "10.1.0.255")),
     ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "q; touch x"', "a host name"),
     ('watch = ["10.1.0.254"]', 'watch = ["fe80::1%; touch x"]', "a list of addresses"),
     ('"feed-1"', '"feed\\u001b[2J"', "without control characters"),
@@ -66,11 +69,16 @@ _OF_OTHERS = [
     ),
     ("nfs", "192.168.10.10/24", "192.168.10.1/24", "the address of home is taken"),
     ("nfs", "192.168.10.10/24", "172.16.0.10/24", "the address of home is not in a network"),
-    ("service", '["postgresql"]', '["postgresql; reboot"]', "names of systemd units"),
+    *(("nfs", "192.168.10.10/24", f"192.168.10.10{bits}", "the prefix length of home") for bits in ("", "/0", "/8")),
+    ("lustre-active-active", "/mnt/mdt0", "/mnt/mgs/mdt0", "the mount point of mdt0 is inside that of mgs"),
+    ("lustre-active-active", 'outlet = "2"', 'outlet = "1"', "the same outlet is given twice"),
+    ("lustre-active-active", 'outlet = "2"', 'outlet = "mds1:1"', "the outlet's number or name"),
+    ("oss-pair-zfs", '"/dev/mapper/d06"', '"d05"', "the words of zpool create"),
+    ("service", '["postgresql"]', '["postgresql; reboot"]', "names of services of systemd"),
     ("lustre-active-active", 'snmp_version = "3"', 'snmp_version = "4"', "one of 1, 2c, 3"),
     ("lustre-active-active", 'snmp_version = "3"', 'snmp_version = "1"', "'community' is missing"),
     ("oss-pair-zfs", "index = 1", "index = 0", "the same index of an OST is given twice"),
-    ("oss-pair-zfs", '"/dev/mapper/d06"', '"/dev/mapper/d05"', "the same disk of a pool is given twice"),
+    ("oss-pair-zfs", '"/dev/mapper/d06"', '"/dev/mapper/d05"', "the same device on oss-a is given twice"),
     ("oss-pair-zfs", 'pool = "ost1pool"', 'pool = "ost0pool"', "the same pool is given twice"),
     ("oss-pair-zfs", 'pool = "ost1pool"', 'pool = "mirror"', "a name of a ZFS pool"),
     ("oss-pair-zfs", 'pool = "ost1pool"', 'pool = "a"\ndevice = "/dev/sdb"', "unknown key 'pool'"),

@@ -34,9 +34,12 @@ class Network:
     interface: str = ""
 
     def holds(self, address: str) -> bool:
-        """Return whether an address is in the subnet of this network. A host name is in no subnet."""
+        """Return whether an address is one of a host in the subnet of this network. A host name is in no subnet."""
         read = read_address(address) if self.subnet else None
-        return read is not None and read in ipaddress.ip_network(self.subnet)
+        if read is None or read not in (subnet := ipaddress.ip_network(self.subnet)):
+            return False
+        ends = (subnet[0], subnet[-1]) if subnet.num_addresses > 2 else ()
+        return read not in ends and not (read.is_multicast or read.is_loopback or read.is_unspecified)
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.toml_file import TomlFile, read_toml
 from strakes.base.units import parse_seconds
-from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, is_address
+from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, read_address
 from strakes.failover.known_options import DRBD_SECTIONS
 
 if TYPE_CHECKING:
@@ -26,10 +27,13 @@ _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
 # (pattern, description) of words and paths that need no quotation marks in configuration files.
 _WORD = (r"(?!-)[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes that does not begin with a dash")
-_PATH = (r"(/(?!\.)[A-Za-z0-9@%_.:+,=-]+)+", "an absolute path without spaces, quotes and names that begin with a dot")
+_PATH = r"(/(?!\.)[A-Za-z0-9@%_.:+,=-]+)+"
+# The run-book makes missing files of secrets: they are where no other program looks for files.
+_SECRET = (rf"/(etc/cluster|etc/strakes(?!/alert-)|opt|root){_PATH}", "a path such as /etc/strakes/bmc-password")
 # Directories of the system and of the cluster (Filesystem Hierarchy Standard), and those that only hold mount points.
 _STATE = r"var/lib/(apt|cluster|corosync|dnf|dpkg|drbd|NetworkManager|pacemaker|pcsd|rpm|strakes[\w-]*|systemd)"
 _SYSTEM = rf"s?bin|boot|dev|etc|lib\w*|proc|root|run|sys|tmp|usr|var(?!/lib/)|(home|media|mnt|opt|srv)(?!/)|{_STATE}"
+_VDEV = "mirror|raidz[123]?|draid[123]?(:[0-9]+[dcs])*|spare|log|cache|special|dedup"
 _MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
 
 
@@ -44,12 +48,13 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.name": (rf"(?!(all|resource|global|common|include|{'|'.join(DRBD_SECTIONS)})$){_NAME[0]}", _NAME[1]),
     "Bmc.user": _WORD,
     **dict.fromkeys((f"Pdu.{one.name}" for one in fields(Pdu)), _WORD),
+    "Pdu.outlet": (r"[A-Za-z0-9_./,-]+", "the outlet's number or name"),  # Pacemaker splits pcmk_host_map at ":=;".
     "Pdu.agent": (r"((external|rhcs)/)?[A-Za-z][\w.-]*", "the name of a fence agent, such as fence_apc_snmp"),
-    **dict.fromkeys(("Bmc.password_script", "Pdu.password_script", "Alerts.webhook_url_file"), _PATH),
+    **dict.fromkeys(("Bmc.password_script", "Pdu.password_script", "Alerts.webhook_url_file"), _SECRET),
     "Alerts.mail_to": (rf"(?a:{_MAILBOX}(,{_MAILBOX})*)", "a mail address, or several with commas"),
     "Cluster.quorum_host": (r"[A-Za-z0-9][A-Za-z0-9.:-]*", "a host name or an address"),
     **dict.fromkeys(("FileSystem.name", "ServedTarget.clients"), _WORD),
-    "ServedTarget.mount": (rf"(?!/({_SYSTEM})(/|$)){_PATH[0]}", "a path such as /mnt/mdt0 or /srv/home"),
+    "ServedTarget.mount": (rf"(?!/({_SYSTEM})(/|$)){_PATH}", "a path such as /mnt/mdt0 or /srv/home"),
     "Pdu.snmp_version": _one_of("1", "2c", "3"),
     "Cluster.drbd": _one_of("8.4", "9"),
     **dict.fromkeys(("Network.switch", "Network.stands_in_for"), (r"[\w .,:/()+'-]{0,200}", "a text without markup")),
@@ -60,11 +65,19 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
 _MOST = (1 << 31) - 1  # Largest valid number: Pacemaker parses numbers as 32-bit integers (manual page).
-_LEAST = {"Bmc.port": 1, "ServedTarget.port": 1, "Cluster.resync_mib_per_s": 1}
+# Field -> least and most. DRBD waits 60 s longer than Pacemaker for fencing, and Corosync takes 2.2 times the token.
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "Cluster.token_s": (1, 25),
+    "Cluster.resync_mib_per_s": (1, 4096),  # drbd.conf(5): c-max-rate
+    "ServedTarget.minor": (0, (1 << 20) - 1),  # Linux: 20 bits
+    "ServedTarget.index": (0, 0xFFFE),  # mkfs.lustre: 0xFFFF is no index
+    **dict.fromkeys(("Bmc.port", "ServedTarget.port"), (1, 65535)),
+}
 _SHAPES: Mapping[object, str] = {
     str: "a text",
     bool: "true or false",
-    float: 'a time such as "3s"',
+    float: 'a time such as "3s", from {} to {} s',
+    int: "a whole number from {} to {}",
     tuple[str, ...]: "a list of texts",
     dict[str, str]: "a table of texts",
 }
@@ -91,8 +104,8 @@ class _Table:
 
     def value(self, key: str, shape: object, name: str = "", may_be_empty: object = False) -> Any:
         value: Any = self.values.get(key)
-        least = _LEAST.get(name, 0)
-        pattern, wanted = _VALID.get(name, ("", _SHAPES.get(shape, f"a whole number from {least} to {_MOST}")))
+        least, most = _RANGES.get(name, (0, _MOST))
+        pattern, wanted = _VALID.get(name, ("", _SHAPES[shape].format(least, most)))
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         # A control character or line break would damage the XML and configuration files of the plan.
         if any(not text.isprintable() for text in _texts(value)):
@@ -100,10 +113,11 @@ class _Table:
         if shape is str:
             right = isinstance(value, str) and bool(value.strip() or may_be_empty)
             right = right and not (pattern and value and not re.fullmatch(pattern, value))
-        elif shape is int:
-            right = isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST
-        elif shape in (bool, float):
-            right = isinstance(value, bool if shape is bool else str)
+        elif shape is bool:
+            right = isinstance(value, bool)
+        elif shape in (int, float):
+            number = parse_seconds(value) if shape is float and isinstance(value, str) else value
+            right = type(number) is shape and least <= number <= most
         else:
             right = isinstance(value, list if shape == tuple[str, ...] else Mapping)
             right = right and all(isinstance(one, str) and one for one in inner)
@@ -220,7 +234,7 @@ def _require_in(network: str, address: str, networks: tuple[Network, ...], where
     known = {one.name: one for one in networks}
     if network not in known:
         raise BadInputError(f"unknown network: {network!r}", where=where, remedy=did_you_mean(network, known))
-    if not is_address(address):
+    if not read_address(address):
         raise BadInputError("not an address", where=where, why=f"it is {address!r}")
     if not known[network].holds(address):
         raise BadInputError(f"{address} is not in {known[network].subnet}, the subnet of {network}", where=where)
@@ -236,7 +250,7 @@ def _file_system(table: _Table, networks: tuple[Network, ...]) -> FileSystem:
     else:
         found = table.read(FileSystem, lnet="", lnet_network="", recovery_soft_s=0.0, recovery_hard_s=0.0, mgs=())
     table.require(all(map(_NID.fullmatch, found.mgs)), "mgs", 'a list of NIDs such as "10.1.0.1@tcp"')
-    right = all(map(_NID.fullmatch, found.watch)) or all(map(is_address, found.watch))
+    right = all(map(_NID.fullmatch, found.watch)) or all(map(read_address, found.watch))
     table.require(right, "watch", "a list of addresses, or of NIDs")
     return found
 
@@ -255,7 +269,8 @@ def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> 
     target = table.read(ServedTarget, *keys, needs=("role", "address", "units", "clients"), **given)
     table.require(target.prefers in nodes, "prefers", f"one of {', '.join(nodes)}")
     table.require(target.port not in _COROSYNC_PORTS, "port", "a port that Corosync does not use")
-    table.require(all(re.fullmatch(_WORD[0], unit) for unit in target.units), "units", "names of systemd units")
+    right = all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9@_.:-]*(?<!\.target)", unit) for unit in target.units)
+    table.require(right, "units", "names of services of systemd")
     if target.address:
         try:
             ipaddress.ip_interface(target.address)
@@ -285,7 +300,7 @@ def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
     pool, vdevs = table.value("pool", str), table.value("vdevs", tuple[str, ...])
     right = re.fullmatch(r"(?!(mirror|raidz|draid|spare|log)$)[A-Za-z][\w.-]{0,60}", pool, re.ASCII) is not None
     table.require(right, "pool", "a name of a ZFS pool")
-    right = all(_is_device(word) if "/" in word else re.fullmatch(_WORD[0], word) for word in vdevs)
+    right = all(_is_device(word) or re.fullmatch(_VDEV, word) for word in vdevs)
     right = right and any(map(_is_device, vdevs))
     table.require(right, "vdevs", 'the words of zpool create, such as "mirror", "/dev/mapper/a", "/dev/mapper/b"')
     return {"nodes": nodes, "devices": {}, "shared": True, "pool": pool, "vdevs": vdevs}
@@ -332,24 +347,31 @@ def _wrong_networks(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
 def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     targets = cluster.targets
     addresses = [address for node in cluster.nodes for address in (*node.addresses.values(), node.bmc.address)]
+    pdus = [pdu for node in cluster.nodes for pdu in node.pdus]
+    addresses += {pdu.address for pdu in pdus}
     for what, values in (
-        ("address", addresses),
+        ("address", [str(read_address(address)) for address in addresses]),
+        ("outlet", [f"{pdu.address} {outlet}" for pdu in pdus for outlet in pdu.outlet.split(",")]),
         ("target name", [target.name for target in targets]),
         ("DRBD minor", [str(target.minor) for target in targets]),
         ("port", [str(target.port) for target in targets]),
-        ("mount point", [target.mount for target in targets]),
         ("index of a metadata target", [str(target.index) for target in targets if "mdt" in target.role]),
         ("index of an OST", [str(target.index) for target in targets if target.role == "ost"]),
         ("pool", [target.pool for target in targets if target.pool]),
-        ("disk of a pool", [word for target in targets for word in target.vdevs if word.startswith("/dev/")]),
-        *(
-            (f"device on {node.name}", [target.devices[node.name] for target in targets if node.name in target.devices])
-            for node in cluster.nodes
-        ),
+        *((f"device on {node.name}", list(_devices_of(node.name, targets))) for node in cluster.nodes),
     ):
         for value in values:
             if values.count(value) > 1:
                 yield f"the same {what} is given twice", value, ""
+    for one, other in permutations(targets, 2):
+        if f"{one.mount}/".startswith(f"{other.mount}/"):
+            yield f"the mount point of {one.name} is inside that of {other.name}", one.mount, ""
+
+
+def _devices_of(node: str, targets: tuple[ServedTarget, ...]) -> Iterator[str]:
+    for target in targets:
+        if node in target.nodes:
+            yield from (path for path in (target.devices.get(node, ""), *target.vdevs) if path.startswith("/dev/"))
 
 
 def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
@@ -363,9 +385,13 @@ def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
         why = f"{host} is {taken[host]}"
         yield "the quorum device is on one of the machines in the cluster", why, "Give a third machine as quorum_host."
     for target in cluster.targets:
-        address = target.address.partition("/")[0]
+        address, _, bits = target.address.partition("/")
         if address and address in (*taken, host):
             yield f"the address of {target.name} is taken", f"{address} belongs to another machine", ""
-        if address and not any(network.holds(address) for network in cluster.networks):
+        subnets = [ipaddress.ip_network(network.subnet) for network in cluster.networks if network.holds(address)]
+        if address and not subnets:
             yield f"the address of {target.name} is not in a network", address, ""
+        # With a shorter prefix, the address would bring a route to other networks.
+        if subnets and bits not in {str(subnet.prefixlen) for subnet in subnets}:
+            yield f"the prefix length of {target.name} is not that of its network", target.address, ""
         taken[address] = target.name

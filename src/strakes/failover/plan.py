@@ -9,6 +9,7 @@ import html
 import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -103,6 +104,10 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
     }
     file = _rendered("cib.xml", "pacemaker/cib.xml", cluster=cluster, **given)
     root = Xml.fromstring(file.text)
+    (name, times), *_ = Counter(one.attrib["id"] for one in root.iter() if "id" in one.attrib).most_common(1)
+    if times > 1:
+        remedy = "Rename a target, a node or a network."
+        raise BadInputError("two parts of the plan get the same id", where="pacemaker/cib.xml", why=name, remedy=remedy)
     Xml.indent(root)
     lines = tuple(Line(html.unescape(line.text), html.unescape(line.why)) for line in file.lines)
     return PlannedFile(file.path, Xml.tostring(root, encoding="unicode") + "\n", mode=_SECRET_MODE, lines=lines)

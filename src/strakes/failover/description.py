@@ -116,7 +116,7 @@ class _Table:
         elif shape is bool:
             right = isinstance(value, bool)
         elif shape in (int, float):
-            number = parse_seconds(value) if shape is float and isinstance(value, str) else value
+            number = value if shape is int else parse_seconds(value) if isinstance(value, str) else None
             right = type(number) is shape and least <= number <= most
         else:
             right = isinstance(value, list if shape == tuple[str, ...] else Mapping)

@@ -318,9 +318,15 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
 
     def bmc(argv: Sequence[str], timeout_s: float = 1.0) -> Completed:
         typed.append(tuple(argv))
+        refused = argv[-1] == power[0]  # as by BMCs of Dell
         if argv[-1] in ("on", "off"):
             power[0] = argv[-1]
-        return Completed(tuple(argv), 0, f"Chassis Power is {power[0]}\n", "")
+        return Completed(tuple(argv), int(refused), f"Chassis Power is {power[0]}\n", "")
+
+    def cluster(argv: Sequence[str], timeout_s: float = 1.0) -> Completed:
+        done = bmc(argv, timeout_s)
+        power[0] = "off" if argv[-1] == "status" else power[0]
+        return done
 
     mount = Mount(1, 0, 1, "/", "/home", (), "nfs4", "server:/home", ())
     with monkeypatch.context() as patch:
@@ -335,9 +341,13 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
     fault = PowerOff(ask, bmc)
     moments = fault.strike()
     assert power == ["off"] and moments[-1].text == "the command has ended" and fault.lacking()
-    assert fault.undo is not None
-    fault.undo.do(bmc)
-    assert power == ["on"] and not fault.lacking()
+    undo = fault.undo
+    assert isinstance(undo, RunCommand) and undo.stays_s == 60.0  # the default of stonith-timeout
+    with pytest.raises(MeasurementError, match="no output with 'Chassis Power is on'"):
+        undo.do(cluster)  # It cuts the power again.
+    for _ in range(2):
+        replace(undo, stays_s=0.1).do(bmc)
+        assert power == ["on"] and not fault.lacking()
     assert "swordfish" not in f"{typed} {fault.text} {fault.undo}" and str(secret) in typed[0] and "9001" in typed[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import time
@@ -80,13 +81,14 @@ class Undo(ABC):
 class RunCommand(Undo):
     """Run the command ``argv``. Then repeat the command ``look``, if any, until its output contains ``answer``.
 
-    ``secret``: file of the command's password, which no message shows.
+    ``secret``: file of the command's password, which no message shows. ``stays_s``: how long the answer must stay.
     """
 
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()
     answer: str = ""
     secret: str = ""
+    stays_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.argv:
@@ -95,24 +97,34 @@ class RunCommand(Undo):
 
     @property
     def text(self) -> str:
-        waits = f", until {shown_command(self.look)} says {self.answer!r}" if self.look else ""
+        stays = f" for {self.stays_s:g} s" if self.stays_s else ""
+        waits = f", until {shown_command(self.look)} says {self.answer!r}{stays}" if self.look else ""
         return f"run: {shown_command(self.argv)}{waits}"
 
     def do(self, ask: Runner = run_unmarked) -> str:
         if self.secret:
             with suppress(OSError):
                 remember_password(Path(self.secret))
-        answer_of(ask, self.argv)
-        deadline = time.monotonic() + COMMAND_S
+        failure: StrakesError | None = None
+        try:
+            answer_of(ask, self.argv)
+        except StrakesError as error:
+            failure = error
+        began_s, since_s = time.monotonic(), math.inf
         while self.look:
-            seen = ask(self.look)
+            seen, now_s = ask(self.look), time.monotonic()
             if seen.status == 0 and self.answer in seen.stdout:
-                break
-            if time.monotonic() > deadline:
-                what = f"no output with {self.answer!r} within {COMMAND_S:g} s"
+                since_s = min(since_s, now_s)
+                if now_s - since_s >= self.stays_s:
+                    return ""  # A BMC may have refused to switch on power that is on.
+            elif failure or since_s < now_s or now_s - began_s > COMMAND_S:
                 why = seen.stderr.strip() or seen.stdout.strip()
-                raise MeasurementError(what, where=shlex.join(self.look), why=why)
+                raise failure or MeasurementError(
+                    f"no output with {self.answer!r}", where=shlex.join(self.look), why=why
+                )
             time.sleep(_LOOK_EVERY_S)
+        if failure:
+            raise failure
         return ""
 
 

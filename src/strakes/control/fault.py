@@ -139,6 +139,8 @@ def _program(option: str, text: str) -> tuple[str, ...]:
 
 _OFF, _ON = "Chassis Power is off", "Chassis Power is on"
 _UNCONFIRMED = "the BMC does not confirm that the power is on"
+# The cluster may cut the power again after an early undoing. Default of stonith-timeout (Pacemaker Explained).
+_FENCING_S = 60.0
 
 
 class PowerOff(OneCommand):
@@ -163,7 +165,7 @@ class PowerOff(OneCommand):
         tool = ("ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623", "-U", ask.bmc_user, "-f", file)
         power = (*tool, "chassis", "power")
         self._status, self._strike, on = (through(via, (*power, word)) for word in ("status", "off", "on"))
-        self.undo = RunCommand(on, self._status, _ON, file)
+        self.undo = RunCommand(on, self._status, _ON, file, _FENCING_S)
         self.text = f"power off through the BMC {ask.bmc} until it confirms: {shown_command(self._strike)}"
         answer = self._run(self._status)
         if answer.status != 0 or _ON not in answer.stdout:

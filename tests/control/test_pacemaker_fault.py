@@ -135,13 +135,15 @@ def test_a_node_whose_state_the_undoing_would_change_is_refused(
     levels = '<fencing-level target="a" index="1" devices="bmc"/><fencing-level target="a" index="2" devices="disk"/>'
     assert FenceNode(replace(ask, node="a", resource="", via="ssh a"), run_one).undo
     ready = fault(ask, run_one)
+    with patch("strakes.control.fault_pacemaker._EFFECT_S", 0.0), pytest.raises(MeasurementError, match="no effect"):
+        ready.strike()
     counts[0] = "1"
     assert ready.changed() == ("fs has failures on a" if fault is FailResource else "")
     states[0], counts[0] = OFF_DUTY, "0"
     drill = Drill(tmp_path, 1, 10.0, Timing(1.0, 1.0, None), sessions=False)
     with pytest.raises(MeasurementError, match="the servers are not ready") as late:
         play(drill, ready, tmp_path / "store", lambda _text: None)
-    assert late.value.why == "a is online, standby" and {*commands} == {"crm_mon", "ssh"}
+    assert late.value.why == "a is online, standby" and {*commands} == {"crm_mon", "ssh", ready._strike[0]}
 
 
 @pytest.mark.parametrize(

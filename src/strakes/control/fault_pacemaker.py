@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -29,7 +30,7 @@ from strakes.targets.command import Runner, run, through
 from strakes.targets.description import TargetRecovery
 from strakes.targets.mountinfo import Mount
 
-_LOOK_EVERY_S = 0.3
+_LOOK_EVERY_S, _EFFECT_S = 0.3, 30.0
 _PLACE = re.compile(r" on [^,;]*")
 _TROUBLES = ("unclean", "pending", "standby", "maintenance", "shutdown")
 _FLAGS = ("failed", "blocked", "orphaned")
@@ -115,14 +116,14 @@ class PacemakerFault(OneCommand):
     clears: ClassVar[bool] = True
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
-        self._run = run_one
+        self._run, self._ask = run_one, ask
         self._via = words_of("--via", ask.via) if ask.via else ()
         self.before = self._look()
         self._last = self.before
         _require("--node", ask.node, self.before.nodes)
         if "{resource}" in self.cause:
             _require("--resource", ask.resource, self.before.resources)
-        if found := self.before.unready(ask.node, ask.resource, failures=self.clears):
+        if found := self._unready(self.before):
             what = "the cluster is not in the state that this fault needs: undoing the fault would not restore it"
             remedy = "Wait for the work on this node to end, and clean up failures, or choose another --node."
             raise BadInputError(what, where=ask.node, why="; ".join(found), remedy=remedy)
@@ -132,6 +133,18 @@ class PacemakerFault(OneCommand):
         )
         self.undo = RunCommand(undo)
         self.text = f"run: {shown_command(self._strike)}"
+
+    def strike(self) -> tuple[Moment, ...]:
+        moments, deadline = super().strike(), time.monotonic() + _EFFECT_S
+        with suppress(EnvironmentLacksError):  # The fault may also stop the node that answers.
+            while not self._unready(self._look()):
+                if time.monotonic() > deadline:
+                    raise MeasurementError(f"the command had no effect within {_EFFECT_S:g} s")
+                time.sleep(_LOOK_EVERY_S)
+        return moments
+
+    def _unready(self, view: View) -> list[str]:
+        return view.unready(self._ask.node, self._ask.resource, failures=self.clears)
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         silent = False

@@ -60,9 +60,12 @@ def test_acknowledged_files_that_are_missing_or_have_wrong_content_count_as_lost
 ) -> None:
     place = f"{tmp_path}/strakes-*/drill/probe.1.probe"
     harm = f"truncate -s 4095 {place}/f1.000; truncate -s 1T {place}/f1.003; printf x | dd of=$(ls {place}/f1.001) bs=1 seek=9 conv=notrunc"
-    done = strakes("failover", "drill", tmp_path, "--fault-command", f"sh -c '{harm}; rm {place}/f1.002'", *SHORT)
+    cover = f"cd {place}/..; mv probe.0.probe away; touch probe.0.probe"
+    commands = ("--fault-command", f"sh -c '{harm}; rm {place}/f1.002'", "--restore-command", f"sh -c '{cover}'")
+    done = strakes("failover", "drill", tmp_path, *commands, *SHORT)
     assert done.returncode == 1, done.stderr
     assert "80 files acknowledged, 4 of them missing or damaged (3 damaged) afterwards" in done.stdout
+    assert "the files of 1 client were not read back: Not a directory" in done.stdout
     assert not any(tmp_path.iterdir())
 
 

@@ -10,12 +10,13 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 
 import numpy as np
 
+from strakes.base.units import counted
 from strakes.failover.timeline import PENDING, ClientOperation, Moment, Timeline, outages_of, timeline
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
@@ -25,7 +26,7 @@ from strakes.targets.child import SUM_DIGITS
 from strakes.targets.description import Interruption, TargetRecovery
 
 _WORD = 1 << 64  # Modulus for unsigned integers of 8 bytes.
-_FILE = re.compile(r"f(\d+)\.(\d+)")
+_FILE, _DIRECTORY = re.compile(r"f(\d+)\.(\d+)"), re.compile(r"probe\.(\d+)\.probe")
 READ_S = 300.0
 
 FileKey = tuple[int, int]
@@ -53,14 +54,23 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
     return sums
 
 
-def read_back(directory: str, file_bytes: int, limit_s: float) -> dict[FileKey, str]:
-    """Return the same of the readable files of clients. Raises MeasurementError if the directory is unreadable."""
+def read_back(directory: str, file_bytes: int, limit_s: float) -> tuple[dict[FileKey, str], set[int], str]:
+    """Return the same of the readable files, the ranks whose directories cannot be opened, and why ("": none).
+
+    Raises MeasurementError if ``directory`` cannot be opened.
+    """
     try:
         sums = call("sums", directory, "*.probe", str(file_bytes + 1), limit_s=limit_s).split("/")
     except RefusedError as error:
         raise error.as_strakes_error("the files of the clients cannot be read back") from error
-    found = ((_FILE.fullmatch(name), digest) for name, digest in zip(sums[::2], sums[1::2], strict=False))
-    return {(int(match[1]), int(match[2])): digest for match, digest in found if match}
+    found, unread, why = dict[FileKey, str](), set[int](), ""
+    for name, said in zip(sums[::2], sums[1::2], strict=False):
+        if match := _FILE.fullmatch(name):
+            found[int(match[1]), int(match[2])] = said
+        elif match := _DIRECTORY.fullmatch(name):
+            unread.add(int(match[1]))
+            why = f"the files of {counted(len(unread), 'client')} were not read back: {os.strerror(int(said))}"
+    return found, unread, why
 
 
 def _splitmix(state: int) -> tuple[int, int]:
@@ -121,10 +131,12 @@ def outcome_of(
     lacking: str,
     waiting: Mapping[int, float],
     until_s: float,
+    unread: Collection[int] = (),
 ) -> DrillOutcome:
     """Return the outcome of a drill. ``expected``: SHA-256 of the planned files.
 
-    ``read``: of the files found, or None if they were not read. ``waiting``: see :func:`pending`.
+    ``read``: of the files found, or None if they were not read. ``unread``: ranks whose files were not read.
+    ``waiting``: see :func:`pending`.
     """
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()
@@ -135,7 +147,8 @@ def outcome_of(
         (acknowledged if operation.acknowledged else failed).add((operation.rank, operation.number))
     for rank, due_s in waiting.items():
         done.setdefault(str(rank), []).append(ClientOperation(due_s, until_s, PENDING))
-    found = {key: expected.get(key, "") for key in acknowledged} if read is None else read
+    trusted = (key for key in acknowledged if read is None or key[0] in unread)
+    found = {**(read or {}), **{key: expected.get(key, "") for key in trusted}}
     damaged = {key for key in acknowledged & found.keys() if found[key] != expected.get(key, "")}
     errors = Counter(operation.errno for operation in log if not operation.acknowledged)
     return DrillOutcome(

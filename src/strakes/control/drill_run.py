@@ -156,7 +156,7 @@ def perform(
                 stroke.interrupted, lacking = True, "the servers had not recovered when the drill was interrupted"
     outcome = None
     if worked:
-        files, unread = (None, "") if hang else _files(stroke, workspace / name)
+        files, unread, why = (None, set[int](), "") if hang else _files(stroke, workspace / name)
         expected: dict[FileKey, str] = {}
         if files is not None:
             place = inside(workspace).directory if plan.inside_ceph() else workspace
@@ -164,8 +164,8 @@ def perform(
         over, began_s, clients = not hang and not stroke.interrupted, stroke.struck[0].at_s, kind_of_clients(plan)
         recoveries = (*fault.recoveries(), *connections.recoveries()) if over else ()
         waiting = {} if over else pending(plan, phase, result.log, until_s)
-        lacking, moments = "; ".join(filter(None, (lacking, unread))), stroke.moments
-        found = (expected, files, began_s, moments, recoveries, lacking, waiting, until_s)
+        lacking, moments = "; ".join(filter(None, (lacking, why))), stroke.moments
+        found = (expected, files, began_s, moments, recoveries, lacking, waiting, until_s, unread)
         outcome = replace(outcome_of(clients, result.log, *found), interruptions=connections.interruptions())
         show(outcome)
     if stroke.interrupted:
@@ -373,14 +373,14 @@ class _Stroke:
         self.moments.append(Moment(began, "drill", self.undone))
 
 
-def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, str]:
+def _files(stroke: _Stroke, directory: Path) -> tuple[dict[FileKey, str] | None, set[int], str]:
     try:
-        return read_back(str(directory), _FILE_BYTES, _INTERRUPTED_S if stroke.interrupted else READ_S), ""
+        return read_back(str(directory), _FILE_BYTES, _INTERRUPTED_S if stroke.interrupted else READ_S)
     except StrakesError as error:
-        return None, f"{error.what}: {error.why}"
+        return None, set(), f"{error.what}: {error.why}"
     except KeyboardInterrupt:
         stroke.interrupted = True
-        return None, ""
+        return None, set(), ""
 
 
 class _Reminder:

@@ -204,12 +204,17 @@ def _sums(directory: str, pattern: str, most_bytes: str) -> str:
 
     sums, above = list[str](), os.open(directory, OPEN_DIRECTORY)
     for inner in filter(lambda name: fnmatch(name, pattern), os.listdir(above)):
-        opened = os.open(inner, OPEN_DIRECTORY, dir_fd=above)
-        for name in os.listdir(opened):
+        try:
+            names = os.listdir(opened := os.open(inner, OPEN_DIRECTORY, dir_fd=above))
+        except OSError as error:
+            sums.append(f"{inner}/{error.errno}")
+            continue
+        for name in names:
             with suppress(OSError), open(os.open(name, READ_FILE, dir_fd=opened), "rb", 4096) as file:
                 # Drop cached pages, so that the data is read from the servers.
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
                 sums.append(f"{name}/{hashlib.sha256(file.read(int(most_bytes))).hexdigest()[:SUM_DIGITS]}")
+        os.close(opened)
     return "/".join(sums)  # Parsing this takes a quarter of the memory of a list.
 
 

@@ -38,6 +38,7 @@ def facts(**changes: Any) -> dict[str, Any]:
         "direct_io": True,
         "cpus": 2,
         "memory_bytes": 24 * GIB,
+        "total_bytes": 200 * GIB,
         "free_bytes": 100 * GIB,
         "total_inodes": 10_000_000,
         "free_inodes": 9_000_000,
@@ -72,8 +73,9 @@ def test_a_file_system_in_memory_is_not_filled_with_the_memory() -> None:
     assert max_bytes <= 2 * GIB
 
 
-def test_a_file_system_that_counts_no_inodes_is_not_full() -> None:
+def test_a_file_system_that_counts_no_inodes_or_bytes_is_not_full() -> None:
     assert limits(facts(file_system="btrfs", total_inodes=0, free_inodes=0), 8 * GIB, full=False)[1] > 1000
+    assert limits(facts(total_bytes=0, free_bytes=0), 8 * GIB, full=False)[0] > MIB
 
 
 @pytest.mark.parametrize(("lacking", "free"), [("bytes", 500 * KIB), ("inodes", 20)])

@@ -40,6 +40,9 @@ def test_free_space_is_the_minimum_over_quotas_and_file_system(quotas: list[Row]
     assert (sizes.free_bytes, sizes.free_inodes) == free
     assert sizes.total_bytes == 8192 * MIB
 
+    unknown = Sizes.of((4096, 4096, 2**62, 0, 2**64 - 1, *ROOM[5:]), quotas)
+    assert (unknown.total_bytes, unknown.free_bytes) == (2**63 - 1, 0)
+
 
 def test_the_limiting_quota_is_named() -> None:
     told = Sizes.of(ROOM, [("user 7", 0, 64 * MIB, 24 * MIB, 0, 0, 3), ("group 7", 0, 0, 5, 0, 0, 3)])

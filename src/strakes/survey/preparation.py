@@ -61,12 +61,14 @@ def limits(
     ``stated``: whether the user gave the amounts. Raises BadInputError if the directory has too little free space.
     """
     in_memory = facts["file_system"] in MEMORY_FILE_SYSTEMS
+    # FUSE file systems without statfs() report sizes of 0.
+    free_bytes = facts["free_bytes"] if facts["total_bytes"] else memory_available_bytes
     share = MEMORY_SHARE_IN_MEMORY if in_memory else MEMORY_SHARE
     memory_cap = memory_available_bytes * share if not full or in_memory else 1024 * GIB
     if stated and not in_memory:
-        memory_cap = facts["free_bytes"]
+        memory_cap = free_bytes
     free_share = FREE_SHARE if full or stated else CHOSEN_SHARE
-    max_bytes = int(min(free_share * facts["free_bytes"], memory_cap))
+    max_bytes = int(min(free_share * free_bytes, memory_cap))
     items_cap = _MOST_STATED_ITEMS if stated else max(_MOST_ITEMS, 2 * (files or 0))
     free_inodes = facts["free_inodes"] if facts["total_inodes"] else items_cap  # btrfs and others do not count inodes
     max_items = int(min(FREE_SHARE * free_inodes, items_cap))
@@ -75,7 +77,7 @@ def limits(
         free = f"{counted(free_inodes, 'inode')} free"
         if max_bytes < _SMALLEST_TARGET_BYTES:
             what, least = "there is too little free space to measure", format_bytes(_SMALLEST_TARGET_BYTES / free_share)
-            free = f"{format_bytes(facts['free_bytes'])} free; strakes uses at most {free_share:.0%}"
+            free = f"{format_bytes(free_bytes)} free; strakes uses at most {free_share:.0%}"
         why = " ".join((f"{free}.", *facts.get("quotas", ())))
         remedy = f"Free {least} there, or choose another directory."
         raise BadInputError(what, where=str(facts["path"]), why=why, remedy=remedy)

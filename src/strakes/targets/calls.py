@@ -125,7 +125,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a file system from statvfs(3). Quotas reduce the free sizes. ``total_inodes``: 0 without inodes.
+    """Sizes of a file system from statvfs(3), with quotas. 0: unknown, or a file system that does not count inodes.
 
     ``full``, ``full_inodes``: used shares (0 to 1) as df(1) computes them, without quotas.
     """
@@ -141,11 +141,13 @@ class Sizes:
     @classmethod
     def of(cls, room: Sequence[int], quotas: Sequence[tuple[str, int, int, int, int, int, int]]) -> Sizes:
         _, unit, blocks, free, available, files, all_free_files, free_files, *_ = room
-        # CephFS does not count inodes and reports -1, which statvfs returns as the largest unsigned number.
+        # Unknown numbers are -1, which statvfs returns as the largest unsigned number (CephFS: free inodes).
         if not 0 <= free_files < 1 << 63:
             files = all_free_files = free_files = 0
+        blocks, available = (number if 0 <= number < 1 << 63 else 0 for number in (blocks, available))
+        total_bytes, free_bytes = (min(number * unit, (1 << 63) - 1) for number in (blocks, available))
         full, full_inodes = _used(blocks - free, available), _used(files - all_free_files, free_files)
-        sizes = cls(max(0, blocks) * unit, max(0, available) * unit, files, free_files, (), full, full_inodes)
+        sizes = cls(total_bytes, free_bytes, files, free_files, (), full, full_inodes)
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:

@@ -27,7 +27,7 @@ def test_every_outcome_of_a_rehearsal_is_a_row(capsys: pytest.CaptureFixture[str
         )
         for ending in ENDINGS
     )
-    print_rehearsal(Rehearsal("plan", scenes, ()))
+    print_rehearsal(Rehearsal("plan", scenes, (), not_simulated=2))
     printed = capsys.readouterr().out
     assert [ending for ending in ENDINGS if ending not in printed] == [] and "mgs mds2, mdt0 nobody" in printed
-    assert f"{len(ENDINGS)} single failures, 3 end the service." in printed
+    assert f"{len(ENDINGS)} single failures, 3 end the service.\n" in printed and "nowhere (not known of 2," in printed

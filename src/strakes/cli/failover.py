@@ -95,12 +95,14 @@ def rehearse_command(
     """Predict the effect of each failure, and of each pair of failures, on the cluster in DIR.
 
     Pacemaker's own policy engine decides from the cluster's configuration. strakes models cables, switches, power and
-    disks. If only a CIB is given, the output lists the assumptions. Exits with status 1 if split brain is possible.
+    disks. If only a CIB is given, the output lists the assumptions. Exits with status 1 if split brain is possible, or
+    a simulation exceeds the time limit.
     """
     result = rehearse.rehearse(read_plan(directory), doubles=not singles)
     if write_document(json, rehearse.document(result)):
         print_rehearsal(result)
-    return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
+    split = any(scene.split_brain for scene in (*result.singles, *result.doubles))
+    return 1 if split or result.not_simulated else 0
 
 
 @command.part("drill")

@@ -67,7 +67,8 @@ def print_rehearsal(result: Rehearsal) -> None:
         if scenes:
             say(f"{counted(len(scenes), *names)}, {ends} {'ends' if ends == 1 else 'end'} the service.")
     split = sum(bool(scene.split_brain) for scene in (*result.singles, *result.doubles))
-    say(f"Split brain possible: {f'after {split} of these failures' if split else 'nowhere'}.")
+    among = f" (not known of {result.not_simulated}, which exceeded the time limit)" if result.not_simulated else ""
+    say(f"Split brain possible: {f'after {split} of these failures' if split else 'nowhere'}{among}.")
     say("* strakes models cables, power and disks; Pacemaker's policy engine decides everything else.")
 
 

@@ -449,13 +449,17 @@ _NOTHING = "no resource can move: there are only clones, stopped resources, netw
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The predicted effects of all failures. ``assumed``: assumptions. ``nothing``: why the result is empty, or ""."""
+    """The predicted effects of failures. ``assumed``: assumptions. ``nothing``: why the result is empty, or "".
+
+    ``not_simulated``: number of failures whose simulation exceeded the time limit.
+    """
 
     where: str
     singles: tuple[Scene, ...]
     doubles: tuple[Scene, ...]
     assumed: tuple[str, ...] = ()
     nothing: str = ""
+    not_simulated: int = 0
 
 
 def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
@@ -491,7 +495,8 @@ def rehearse(setup: Setup, *, doubles: bool = True) -> Rehearsal:
         names += [f"{len(missing) - len(names)} pairs"] if doubles else []
         why = f"{len(missing)} of {len(wanted)} failures, which exceeded the time limit: {', '.join(names)}"
         assumed = (*assumed, f"nothing about {why}")
-    return Rehearsal(setup.where, tuple(filter(None, single)), tuple(filter(None, double)), assumed)
+    found = (tuple(filter(None, single)), tuple(filter(None, double)))
+    return Rehearsal(setup.where, *found, assumed, not_simulated=len(missing))
 
 
 def document(rehearsal: Rehearsal) -> str:
@@ -510,5 +515,5 @@ def document(rehearsal: Rehearsal) -> str:
         }
 
     rows = {"singles": list(map(row, rehearsal.singles)), "doubles": list(map(row, rehearsal.doubles))}
-    head = {"schema": 1, "where": rehearsal.where, "assumed": rehearsal.assumed, "nothing": rehearsal.nothing}
-    return json.dumps({**head, **rows}, indent=1)
+    head = {name: getattr(rehearsal, name) for name in ("where", "assumed", "nothing", "not_simulated")}
+    return json.dumps({"schema": 1, **head, **rows}, indent=1)

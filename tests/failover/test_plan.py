@@ -253,6 +253,8 @@ def test_plan_writes_files_and_overwrites_them_only_with_replace(strakes: Strake
     again = strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan")
     assert again.returncode == 2 and "--replace" in again.stderr
     assert strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan", "--replace").returncode == 0
+    other = strakes("failover", "plan", EXAMPLES["nfs-san"], "-o", tmp_path / "plan", "--replace")
+    assert other.returncode == 2 and "etc/drbd.d/mdt0.res" in other.stderr
     for name in ("cluster.toml", "pacemaker/cib.xml"):  # with SNMP communities
         assert stat.S_IMODE((tmp_path / "plan" / name).stat().st_mode) == 0o600
     refused = strakes("failover", "plan", tmp_path / "none.toml", "-o", tmp_path / "other")

@@ -119,6 +119,10 @@ class ServedTarget:
             return f"{self.pool}/{self.name}"
         return self.devices[self.nodes[0]] if self.shared else f"/dev/drbd{self.minor}"
 
+    def disks(self, node: str) -> list[str]:
+        """Return the paths of the target's disks on a node."""
+        return [path for path in (self.devices.get(node, ""), *self.vdevs) if path.startswith("/dev/")]
+
     def partners(self, node: str) -> tuple[str, ...]:
         """Return the nodes that can serve the target, except the given node."""
         return tuple(name for name in self.nodes if name != node)

@@ -65,9 +65,9 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
 _MOST = (1 << 31) - 1  # Largest valid number: Pacemaker parses numbers as 32-bit integers (manual page).
-# Field -> least and most. DRBD waits 60 s longer than Pacemaker for fencing, and Corosync takes 2.2 times the token.
+# Field -> least and most.
 _RANGES: Mapping[str, tuple[int, int]] = {
-    "Cluster.token_s": (1, 25),
+    "Cluster.token_s": (1, 60),  # Corosync's time to notice a failure is 2.2 times the token.
     "Cluster.resync_mib_per_s": (1, 4096),  # drbd.conf(5): c-max-rate
     "ServedTarget.minor": (0, (1 << 20) - 1),  # Linux: 20 bits
     "ServedTarget.index": (0, 0xFFFE),  # mkfs.lustre: 0xFFFF is no index
@@ -358,7 +358,7 @@ def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
         ("index of a metadata target", [str(target.index) for target in targets if "mdt" in target.role]),
         ("index of an OST", [str(target.index) for target in targets if target.role == "ost"]),
         ("pool", [target.pool for target in targets if target.pool]),
-        *((f"device on {node.name}", list(_devices_of(node.name, targets))) for node in cluster.nodes),
+        ("device", [f"{path} on {node}" for target in targets for node in target.nodes for path in target.disks(node)]),
     ):
         for value in values:
             if values.count(value) > 1:
@@ -366,12 +366,6 @@ def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     for one, other in permutations(targets, 2):
         if f"{one.mount}/".startswith(f"{other.mount}/"):
             yield f"the mount point of {one.name} is inside that of {other.name}", one.mount, ""
-
-
-def _devices_of(node: str, targets: tuple[ServedTarget, ...]) -> Iterator[str]:
-    for target in targets:
-        if node in target.nodes:
-            yield from (path for path in (target.devices.get(node, ""), *target.vdevs) if path.startswith("/dev/"))
 
 
 def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 DESCRIPTION = "cluster.toml"
+# Files that not every plan has.
+_PLANNED = ("etc/drbd.conf", "etc/drbd.d/*.res", "etc/drbd.d/*.conf", "etc/strakes/alert-*", "lustre/m*-*.sh")
 _SECRET_MODE = 0o600  # for files with SNMP communities, which can switch nodes off
 # Seconds that Lustre's recovery takes per client. One site published 420 s for 2,000 clients.
 _PUBLISHED_S_PER_CLIENT = 0.21
 _SOFT_S, _HARD_S = 300, 900  # Lustre's default soft and hard limit of recovery, in seconds.
 _STONITH_TIMEOUT_S = 120  # Pacemaker's stonith-timeout in plans, in seconds.
-# Seconds that DRBD waits for the fencing of its peer. This time must exceed stonith-timeout.
-_FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
 _WATCHED = "20000"  # Score of a node with a working network. It exceeds the stickiness of a group.
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
@@ -78,9 +78,10 @@ def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     replicated = [target for target in cluster.targets if target.replicated]
     if not replicated:
         return ()
+    # Corosync notices a lost peer after 2.2 times the token (token and consensus), and then Pacemaker fences it.
+    given: dict[str, Any] = {"fence_peer_s": _STONITH_TIMEOUT_S + max(60, round(2.5 * cluster.token_s))}
     resources = [
-        _rendered("drbd.res", f"/etc/drbd.d/{one.name}.res", cluster=cluster, target=one, fence_peer_s=_FENCE_PEER_S)
-        for one in replicated
+        _rendered("drbd.res", f"/etc/drbd.d/{one.name}.res", cluster=cluster, target=one, **given) for one in replicated
     ]
     return (
         PlannedFile("etc/drbd.conf", _DRBD_CONF, "/etc/drbd.conf"),
@@ -186,8 +187,7 @@ def _create_pool(target: ServedTarget) -> str:
 
 
 def _import_options(target: ServedTarget) -> str:
-    places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
-    return " ".join(f"-d {place}" for place in places)
+    return " ".join(f"-d {place}" for place in dict.fromkeys(path.rpartition("/")[0] for path in target.disks("")))
 
 
 def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
@@ -244,6 +244,10 @@ def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cl
             if (names := os.listdir(opened)) and not (replace and DESCRIPTION in names):
                 remedy = "Give another one, or --replace to write over an earlier plan (it has a cluster.toml)."
                 raise BadInputError("the directory is not empty", where=str(directory), remedy=remedy)
+            present = {str(path.relative_to(directory)) for one in _PLANNED for path in directory.glob(one)}
+            if left := sorted(present - {file.path for file in files}):
+                what, remedy = "files of an earlier plan would stay", "Remove them, or give another directory."
+                raise BadInputError(what, where=str(directory), why=", ".join(left), remedy=remedy)
             if description.parent.samefile(directory) and description.name in {file.path for file in files[1:]}:
                 raise BadInputError("the plan would overwrite its description", where=str(description))
             for file in files:

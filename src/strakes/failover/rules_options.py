@@ -104,6 +104,8 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
         fencing = one.standard == "stonith"
         known = known_options.fencing_agents() if fencing else known_options.resource_agents()
         name = one.agent if fencing else f"{one.provider}:{one.agent}"
+        if "/" in re.sub("^(external|rhcs)/", "", name):
+            yield f"cib: {one.id} is {name}, which is a path"
         if (fencing or one.standard == "ocf") and one.agent and name not in (*known, *known_options.newer_names()):
             other = slip(name, known)
             if other and not installed_options(one):

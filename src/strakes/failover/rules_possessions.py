@@ -90,7 +90,7 @@ def possessions_of(setup: Setup) -> Possessions:
     disks |= {part for one in setup.drbd for host in one.hosts for row in host.volumes.values() for part in row[:2]}
     pools = {one.values.get("pool", "") for one in services if one.agent in ("ZFS", "zpool")}
     for target in setup.cluster.targets if setup.cluster else ():
-        disks |= {target.device, *(word for word in target.vdevs if word.startswith("/dev/"))}
+        disks |= {target.device, *target.disks("")}
         pools.add(target.pool)
     lvm = [one.values for one in services if one.agent in ("LVM", "LVM-activate")]
     mounts = {one.mount_point for one in services if one.is_mount}

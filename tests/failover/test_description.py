@@ -11,11 +11,7 @@ from strakes.failover.description import read_description
 _OF_A_PAIR = [
     ('survivor = "mds-a"', 'surviver = "mds-a"', "Did you mean survivor?"),
     ('survivor = "mds-a"', 'survivor = "mds-c"', "one of mds-a, mds-b"),
-    (
-        'password_script = "/etc/strakes/bmc-password" }\n\n[[node]]',
-        'password = "secret" }\n\n[[node]]',
-        "'password_script' is missing",
-    ),
+    ("password_script =", "password =", "'password_script' is missing"),
     ("10.2.0.2", "10.3.0.2", "10.3.0.2 is not in 10.2.0.0/24, the subnet of cross"),
     ("10.1.0.2", "10.1.0.1", "the same address is given twice"),
     ('name = "mds-b"', 'name = "mds-a"', "2 to 16 nodes with different names"),
@@ -62,12 +58,7 @@ _OF_A_PAIR = [
 _OF_OTHERS = [
     ("lustre-active-active", 'agent = "fence_apc_snmp"', 'agent = "../x"', "the name of a fence agent"),
     ("lustre-active-active", "index = 1", "index = 0", "the same index of a metadata target is given twice"),
-    (
-        "lustre-active-active",
-        'mds1 = "/dev/md/mdt1"',
-        'mds1 = "/dev/md/mdt0"',
-        "the same device is given twice",
-    ),
+    ("lustre-active-active", 'mds1 = "/dev/md/mdt1"', 'mds1 = "/dev/md/mdt0"', "the same device is given twice"),
     ("nfs", "192.168.10.10/24", "192.168.10.1/24", "the address of home is taken"),
     ("nfs", "192.168.10.10/24", "172.16.0.10/24", "the address of home is not in a network"),
     *(("nfs", "192.168.10.10/24", f"192.168.10.10{bits}", "the prefix length of home") for bits in ("", "/0", "/8")),

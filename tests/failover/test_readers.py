@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -262,6 +264,22 @@ def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp
     model = _model(tmp_path / "other", "a.sh", script)
     assert [node.name for node in model.cluster.nodes] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
     assert [one.id for one in next(one for one in model.services if one.name == "g").members] == ["b", "a"]
+
+
+def test_a_directory_that_denies_access_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (planned("nfs", tmp_path) / "etc/netplan").mkdir()
+    denied = {tmp_path / "etc/netplan"}
+
+    def listed(path: Path, real: Callable[[Path], Iterator[Path]] = Path.iterdir) -> Iterator[Path]:
+        if path in denied:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(Path, "iterdir", listed)
+    assert read_plan(tmp_path).undefined == ("etc/netplan is not read (permission denied)",)
+    denied.add(tmp_path / "etc/drbd.d")
+    with pytest.raises(BadInputError, match=r"etc/drbd\.d"):
+        read_plan(tmp_path)
 
 
 def test_truncated_text_is_read_without_an_error() -> None:

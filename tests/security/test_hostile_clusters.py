@@ -265,6 +265,9 @@ def test_a_policy_engine_that_answers_too_late_is_reported(tmp_path: Path, monke
     monkeypatch.setattr(policy_engine, "_LIMIT_S", 20.0)
     monkeypatch.setattr(policy_engine, "run", lambda argv, limit_s: Completed(tuple(argv), -11, "", ""))
     assert "crashes" in checking.check(setup).verdicts[0].text
+    os.mkfifo(tmp_path / "1.xml")
+    with pytest.raises(BadInputError, match="not a regular file"):
+        policy_engine._read(tmp_path / "1.xml")
 
 
 def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_refused(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
-from strakes.base.foreign_text import is_secret, without_secrets
-from strakes.failover.facts import TRUE, is_true, renamed, role_of, score, seconds
+from strakes.failover.facts import TRUE, hide_secrets, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import MOST_RESOURCES, REPLICAS, matches, too_much
 from strakes.failover.pacemaker_resources import (
     DEFAULT_TIMEOUT_S,
@@ -65,7 +64,7 @@ class Cib:
         for name in _SECTIONS:
             if configuration.find(name) is None:
                 Xml.SubElement(configuration, name)
-        _hide_secrets(root)
+        hide_secrets(root)
         root.set("crm_feature_set", _OLD_FEATURES)
         if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
             root.set("validate-with", _OLD_SCHEMA)
@@ -486,18 +485,3 @@ def _ordered_pairs(sets: list[Xml.Element]) -> list[tuple[tuple[str, str], tuple
     for row, following in pairwise(rows):
         pairs += [(first, then) for first in row for then in following]
     return pairs
-
-
-def _hide_secrets(root: Xml.Element) -> None:
-    hidden = set()
-    for one in (*root.iter("nvpair"), *root.iter("recipient")):
-        value = one.get("value", "")
-        if (shown := "hidden" if is_secret(one.get("name", ""), value) else without_secrets(value)) != value:
-            one.set("value", shown)
-            hidden.add(one)
-    changed = {one.get("id") for one in root.iter("primitive") if not hidden.isdisjoint(one.iter("nvpair"))}
-    for resource in root.iter("lrm_resource"):
-        if resource.get("id", "").partition(":")[0] in changed:
-            for operation in resource.iter("lrm_rsc_op"):
-                for name in [name for name in operation.attrib if name.endswith("-digest")]:
-                    del operation.attrib[name]

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
+from xml.etree import ElementTree as Xml
+
+from strakes.base.foreign_text import is_secret, without_secrets
 
 # Pacemaker's units of time in seconds.
 _FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
@@ -156,3 +159,19 @@ def _one(test: str, value: str, facts: Facts) -> bool:
     if words.startswith("/"):
         return bool(re.fullmatch(words[1:-1], value, re.I)) == wanted
     return (value.lower() in words.lower().split("|")) == wanted
+
+
+def hide_secrets(root: Xml.Element) -> None:
+    """Replace the secrets in a CIB, and remove the digests of the operations that had them."""
+    hidden = set()
+    for one in (*root.iter("nvpair"), *root.iter("recipient")):
+        value = one.get("value", "")
+        if (shown := "hidden" if is_secret(one.get("name", ""), value) else without_secrets(value)) != value:
+            one.set("value", shown)
+            hidden.add(one)
+    changed = {one.get("id") for one in root.iter("primitive") if not hidden.isdisjoint(one.iter("nvpair"))}
+    for resource in root.iter("lrm_resource"):
+        if resource.get("id", "").partition(":")[0] in changed:
+            for operation in resource.iter("lrm_rsc_op"):
+                for name in [name for name in operation.attrib if name.endswith("-digest")]:
+                    del operation.attrib[name]

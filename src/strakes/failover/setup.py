@@ -405,7 +405,7 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
 
 def _read_texts(root: Path, *, planned: bool) -> tuple[dict[str, str], list[str]]:
     left, denied = _MOST_BYTES, list[str]()
-    texts = _switched_on(root)
+    texts = {str(path.relative_to(root)): "" for path in _switched_on(root / "etc/systemd/system")}
     names = _names_below(root, denied, planned=planned)
     nodes = {name.split("/")[1] for name in names if name.startswith("nodes/")}
     if len(names) + len(texts) > _MOST_PATHS or len(nodes) > _MOST_NODES:
@@ -422,7 +422,8 @@ def _read_texts(root: Path, *, planned: bool) -> tuple[dict[str, str], list[str]
                 raise
             continue
         left -= len(content)
-        texts[name] = without_secrets(name, content.decode(errors="replace"))
+        text = content.decode(errors="replace")
+        texts[name] = _SECRETS.sub("", text) if _WITH_SECRETS.fullmatch(name) else text
         why = f"together with the files before, it is larger than {_MOST_BYTES >> 20} MiB" if left < 0 else ""
         if number := ENDLESS.search(texts[name]):
             why = f"a number begins with {number[0][:20]} and has more than {MOST_DIGITS} digits"
@@ -488,14 +489,8 @@ def _inside(root: Path, directory: Path, denied: list[str], pattern: str = "*") 
         return []
 
 
-def without_secrets(name: str, text: str) -> str:
-    """Return the text of a file without the lines that hold passwords or network keys."""
-    return _SECRETS.sub("", text) if _WITH_SECRETS.fullmatch(name) else text
-
-
-def _switched_on(root: Path) -> dict[str, str]:
-    """Return path -> empty text for each symbolic link that enables or masks a systemd unit."""
-    units = root / "etc/systemd/system"
-    found = [path for kind in ("wants", "requires") for path in _matching(units, f"*.{kind}/*", [])]
-    found += [path for path in _matching(units, "*.*", []) if path.is_symlink() and str(path.readlink()) == "/dev/null"]
-    return {str(path.relative_to(root)): "" for path in found}
+def _switched_on(units: Path) -> Iterator[Path]:
+    """Yield the symbolic links that enable or mask systemd units."""
+    yield from (path for kind in ("wants", "requires") for path in _matching(units, f"*.{kind}/*", []))
+    masks = (path for path in _matching(units, "*.*", []) if path.is_symlink())
+    yield from (path for path in masks if str(path.readlink()) == "/dev/null")

@@ -65,7 +65,7 @@ def test_a_peer_that_was_away_is_synchronised_and_the_time_and_amount_are_told(d
     wait_for(lambda: len(moments) == 1)
     device.shows(SYNC, 1024)
     wait_for(lambda: len(moments) == 2)
-    assert fault.lacking() == "drbd12 is not synchronised: 1 MiB differ"
+    assert fault.lacking() == "drbd12 is not synchronised (SyncSource): 1 MiB differ"
     device.shows(EQUAL)
     wait_for(lambda: len(moments) == 3)
     stop.set()
@@ -81,7 +81,7 @@ def test_the_peers_copy_is_discarded_without_a_command_to_undo_it(device: Device
     fault.strike()
     assert fault.undo is None and device.commands == [("drbdadm", "invalidate-remote", "minor-12")]
     device.shows(SYNC, 1 << 20)
-    assert fault.lacking() == "drbd12 is not synchronised: 1 GiB differ"
+    assert fault.lacking() == "drbd12 is not synchronised (SyncSource): 1 GiB differ"
     assert fault.recoveries()[0].status == "not synchronised"
 
 

@@ -122,7 +122,6 @@ class _Clients:
             self._process.communicate(timeout=_CLIENTS_END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.communicate()
 
     def _answers(self) -> Sequence[Mapping[str, Any]]:
         return [json.loads(line) for line in os.pread(self._out, os.fstat(self._out).st_size, 0).split(b"\n")[:-1]]

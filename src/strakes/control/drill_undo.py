@@ -27,7 +27,7 @@ from strakes.targets.command import Runner, run_unmarked
 COMMAND_S = 120.0
 _MOST_PASSWORD_BYTES = 4096
 _PASSWORD_LENGTHS = (None, 16, 20)  # IPMI 1.5 and 2.0 cut passwords to 16 and 20 bytes.
-_LOOK_EVERY_S = 0.5
+_LOOK_EVERY_S, _MOST_LOOKS = 0.5, 20
 
 
 def targets_in(mounts: str) -> Iterator[tuple[str, list[str]]]:
@@ -114,15 +114,14 @@ class RunCommand(Undo):
         while self.look:
             seen, now_s = ask(self.look), time.monotonic()
             if seen.status == 0 and self.answer in seen.stdout:
-                since_s = min(since_s, now_s)
+                # Some BMCs refuse to switch on power that is on.
+                failure, since_s = None, min(since_s, now_s)
                 if now_s - since_s >= self.stays_s:
-                    return ""  # A BMC may have refused to switch on power that is on.
-            elif failure or since_s < now_s or now_s - began_s > COMMAND_S:
-                why = seen.stderr.strip() or seen.stdout.strip()
-                raise failure or MeasurementError(
-                    f"no output with {self.answer!r}", where=shlex.join(self.look), why=why
-                )
-            time.sleep(_LOOK_EVERY_S)
+                    break
+            elif failure or now_s - began_s > COMMAND_S or (seen.status == 0 and since_s < now_s):
+                what, why = f"no output with {self.answer!r}", seen.stderr.strip() or seen.stdout.strip()
+                raise failure or MeasurementError(what, where=shlex.join(self.look), why=why)
+            time.sleep(max(_LOOK_EVERY_S, self.stays_s / _MOST_LOOKS))
         if failure:
             raise failure
         return ""

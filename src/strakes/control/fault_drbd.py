@@ -83,7 +83,8 @@ class DisconnectPeer(OneCommand):
 
     def lacking(self) -> str:
         now = self._look()
-        return "" if now.equal else f"{self._device} is not synchronised: {format_bytes(now.behind_bytes)} differ"
+        differ = f"{format_bytes(now.behind_bytes)} differ"
+        return "" if now.equal else f"{self._device} is not synchronised ({now.connection}): {differ}"
 
     def _look(self) -> _Copies:
         text = self._states.read_text() if os.access(self._states, os.R_OK) else ""

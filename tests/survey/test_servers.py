@@ -89,10 +89,13 @@ def test_reads_that_hardly_reached_the_servers_came_from_the_client_cache() -> N
     # Without server counters, a read may come from the client's cache, unless another node wrote the data.
     assert from_own_cache(read(None), {"file_system": "fuse.ceph-fuse"})
     assert not from_own_cache(replace(read(None), elsewhere=True), {"file_system": "fuse.ceph-fuse"})
-    assert not from_own_cache(
-        replace(read(None), settings={"operation": "read", "io": "direct"}), {"file_system": "gpfs"}
-    )
-    assert not from_own_cache(read(None), {"file_system": "lustre"})
+    direct = replace(read(None), settings={"operation": "read", "io": "direct"})
+    assert [from_own_cache(direct, {"file_system": each}) for each in ("gpfs", "cvfs", "zfs")] == [False, False, True]
+    assert [from_own_cache(read(None), {"file_system": each}) for each in ("lustre", "cvfs", "zfs")] == [
+        False,
+        True,
+        True,
+    ]
 
 
 POSIX = {"backend": "posix"}

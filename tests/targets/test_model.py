@@ -40,7 +40,6 @@ Counters = dict[str, dict[str, float]]
         ),
         ({"a": {"x": 1.0}}, {"b": {"x": 1.0}}, {}, ["a: no counters from after", "b: no counters from before"]),
     ],
-    ids=["a new server", "a new counter", "cleared", "cleared and grown", "seen once"],
 )
 def test_new_cleared_and_missing_counters_are_told_apart(
     before: Counters, after: Counters, counted: Counters, told: list[str] | None

@@ -33,7 +33,6 @@ Row = tuple[str, int, int, int, int, int, int]
         ([("user 7", 0, 0, 1024, 0, 0, 3)], (4096 * MIB, 900)),
         ([("user 7", 0, 9000000000000, 0, 0, 2000, 3)], (4096 * MIB, 900)),
     ],
-    ids=["none", "hard", "the-least", "over", "no-limit", "more-than-there-is"],
 )
 def test_free_space_is_the_minimum_over_quotas_and_file_system(quotas: list[Row], free: tuple[int, int]) -> None:
     sizes = Sizes.of(ROOM, quotas)

@@ -141,7 +141,7 @@ class Bindings:
     def _value(self, knob: Knob, name: str) -> str:
         value = str(getattr(self._client, name) if name in ("instance", "file_system") else getattr(self, f"_{name}"))
         if not value or value.startswith("-"):  # Commands would take it for an option.
-            lacking = {"device": "DIR is not on a local disk", "bdi": "DIR is on a local disk; use queue.read_ahead_kb"}
+            lacking = {"device": "DIR is not on one disk", "bdi": "DIR is on a local disk; use queue.read_ahead_kb"}
             raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))
         return value
 

@@ -142,7 +142,7 @@ def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
     """Return whether a cache of this node's client served most of the data of a read.
 
     With server counters: return whether the servers sent less than half of the data in the median trial. Otherwise:
-    return whether the read was buffered and the client has a cache that cannot be dropped.
+    return whether there is a cache that cannot be dropped, and the read does not bypass it.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False
@@ -154,7 +154,7 @@ def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
     ]
     if shares:
         return median(shares) < _SERVED_SHARE
-    return cell.settings.get("io") != "direct" and bool(own_cache(str(facts.get("file_system", ""))))
+    return bool(own_cache(str(facts.get("file_system", "")), cell.settings.get("io")))
 
 
 def title_of(cell: Measured) -> str:

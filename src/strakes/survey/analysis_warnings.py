@@ -163,10 +163,11 @@ def _cache(results: Results) -> Iterator[RunWarning]:
             if count < ANSWERED_SHARE * read:
                 told = {"counted": format_bytes(count), "read": format_bytes(read)}
                 yield warning("answered-before", [cell.id], who=who, **told)
-        if counted_ is None and cell.settings.get("io") != "direct":
-            small = all(seen.sample.reads_small_files for seen in _regular(cell)) and not cell.elsewhere
-            page_cache = "the page cache of this node" if small and file_system not in MEMORY_FILE_SYSTEMS else ""
-            uncounted.setdefault(own_cache(file_system) or page_cache, []).append(cell.id)
+        if counted_ is None:
+            io, small = cell.settings.get("io"), all(seen.sample.reads_small_files for seen in _regular(cell))
+            bypassed = io == "direct" or cell.elsewhere or file_system in MEMORY_FILE_SYSTEMS
+            page_cache = "the page cache of this node" if small and not bypassed else ""
+            uncounted.setdefault(own_cache(file_system, io) or page_cache, []).append(cell.id)
     for cache_name, cells in uncounted.items():
         if cache_name:
             yield warning("cache-unseen", cells, file_system=file_system, cache=cache_name)

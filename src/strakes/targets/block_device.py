@@ -35,15 +35,16 @@ class BlockDevice:
 
 
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> BlockDevice | None:
-    """Return the block device of a mount, or None if the file system has no local device (tmpfs, network, FUSE)."""
+    """Return the block device of a mount, or None if it has none (tmpfs, network, FUSE, ZFS) or several (btrfs)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0 and mount.source.startswith("/dev/") and not mount.of_another_user:
-        # btrfs, which may span several devices, has an anonymous device number, so use the mounted device's number.
+        # btrfs has an anonymous device number, so use the mounted device's number.
         with suppress(OSError):
             device = os.stat(mount.source).st_rdev
             number = f"{os.major(device)}:{os.minor(device)}"
     directory = sysfs / "dev" / "block" / number
-    if not directory.is_dir():
+    of_btrfs = (sysfs / "fs/btrfs").glob(f"*/devices/{directory.resolve().name}")
+    if not directory.is_dir() or any(len(list(device.parent.iterdir())) > 1 for device in of_btrfs):
         return None
     # In sysfs, a disk has a directory ``queue``; a partition has none.
     disk = directory.resolve().parent if (directory / "partition").exists() else directory.resolve()

@@ -139,7 +139,6 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
     options = {_text(option, "name"): _text(option, "value") for option in volume_info.iterfind("./options/option")}
     copies = _number(volume_info, "replicaCount") or 1
     copied = "one copy" if copies == 1 else f"{copies} copies"
-    kind = _text(volume_info, "typeStr")
     shown = ("features.shard", "performance.", "cluster.")
     return Description(
         file_system_name=_text(volume_info, "name"),
@@ -150,7 +149,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
         ),
         data_targets=tuple(bricks),
         notes=(
-            f"Volume of type {kind}: {counted(len(bricks), 'brick')}, {copied} of every file.",
+            f"Volume of type {_text(volume_info, 'typeStr')}: {counted(len(bricks), 'brick')}, {copied} of every file.",
             *(f"{name} = {value}" for name, value in options.items() if name.startswith(shown)),
         ),
     )

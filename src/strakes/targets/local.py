@@ -28,8 +28,7 @@ class LocalTarget(Target):
 
     def observe(self) -> Observation:
         device = None if self.mount.remote else block_device_of(self.mount)
-        counted = device_counters(device.name) if device is not None else {}
-        return {device.name: counted} if device is not None and counted else {}
+        return {device.name: counted} if device and (counted := device_counters(device.name)) else {}
 
     def limits(self) -> tuple[Limit, ...]:
         if self.mount.remote:

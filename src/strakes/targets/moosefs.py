@@ -70,8 +70,7 @@ class MooseFsTarget(RemoteTarget):
         match = _SOURCE.fullmatch(self.mount.source)
         assert match is not None
         host, port = match["host"], match["port"] or "9421"
-        run = self.run_near_servers
-        return describe(host, port, *(mfscli(host, port, data).ask(run) for data in ("IN", "CS")))
+        return describe(host, port, *(mfscli(host, port, data).ask(self.run_near_servers) for data in ("IN", "CS")))
 
     def describe(self) -> Description:
         told = super().describe()

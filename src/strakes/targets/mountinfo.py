@@ -132,16 +132,17 @@ def no_proc() -> EnvironmentLacksError:
     return EnvironmentLacksError("/proc is not mounted", why=why, remedy=remedy)
 
 
-# File system type -> cache of its client, which the kernel does not report.
+# File system type -> cache that the kernel does not report.
 _CACHES = {
     "gpfs": "the page pool of its client",
-    "wekafs": "the cache of its client",
-    "beegfs": "the buffers of its client (tuneFileCacheType)",
-    "beegfs_nodev": "the buffers of its client (tuneFileCacheType)",
+    "zfs": "its cache (ARC)",
+    **dict.fromkeys(("cvfs", "snfs", "wekafs"), "the cache of its client"),
+    **dict.fromkeys(("beegfs", "beegfs_nodev"), "the buffers of its client (tuneFileCacheType)"),
 }
 
 
-def own_cache(file_system: str) -> str:
-    """Return a description of the client's own cache, or "" if it uses only the page cache."""
-    program = "the cache of its client, a program" if "fuse" in file_system else ""
-    return _CACHES.get(file_system, program)
+def own_cache(file_system: str, io: object = None) -> str:
+    """Return a description of a cache other than the page cache that may serve reads of kind ``io``, or ""."""
+    if io == "direct" and file_system != "zfs":  # ZFS serves direct reads from its cache, too (zfsprops(7), direct).
+        return ""
+    return _CACHES.get(file_system, "the cache of its client, a program" if "fuse" in file_system else "")

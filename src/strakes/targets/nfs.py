@@ -34,13 +34,12 @@ class NfsTarget(RemoteTarget):
         options = dict(option.partition("=")[::2] for option in self.mount.super_options)
         known, settings = super().describe(), {key: options[key] or "yes" for key in _SETTINGS if key in options}
         server = Server(name, "nfs server", options.get("addr", ""), "")
-        client = {**known.client, **settings}
-        return replace(known, version=options.get("vers", ""), servers=(server,), client=client)
+        return replace(known, version=options.get("vers", ""), servers=(server,), client={**known.client, **settings})
 
     def observe(self) -> Observation:
         with suppress(OSError):
-            counted = counters(_MOUNTSTATS.read_text(errors="replace"), self.mount.mount_point)
-            return {"client": counted} if counted else {}
+            if counted := counters(_MOUNTSTATS.read_text(errors="replace"), self.mount.mount_point):
+                return {"client": counted}
         return {}
 
 

@@ -95,7 +95,7 @@ def test_a_fault_that_fails_is_reported_also_if_the_caller_ignores_the_ends_of_c
         ("command", {"fault_command": "sh -c 'x"}, "cannot be read"),
         ("command", {"fault_command": "true", "restore_command": "/nowhere/ip up"}, "/nowhere/ip cannot be started"),
         ("mds-stop", {"restore_command": "true"}, "--restore-command cannot be used with the fault mds-stop"),
-        ("power-off", {"bmc": "10.0.0.1"}, "--bmc and --bmc-password-file are required"),
+        ("power-off", {"bmc": "fe80::1"}, "--bmc and --bmc-password-file are required"),
         ("earthquake", {}, "no fault"),
     ],
 )

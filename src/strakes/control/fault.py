@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -149,21 +150,23 @@ class PowerOff(OneCommand):
     _answer = _OFF
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
-        if not ask.bmc or ask.bmc_password_file is None:
-            remedy = "Name the server to power off: --bmc HOST[:PORT] --bmc-user USER --bmc-password-file FILE."
-            raise BadInputError("--bmc and --bmc-password-file are required", remedy=remedy)
+        host = re.fullmatch(r"(?a:(?!-)([\w.-]+)|\[([\da-fA-F:.]+)\])(:\d{1,5})?", ask.bmc)
+        if not host or ask.bmc_password_file is None:
+            remedy = "Name the server to power off: --bmc HOST[:PORT] (or [IPv6]:PORT), --bmc-user and its password."
+            raise BadInputError("--bmc and --bmc-password-file are required", where=ask.bmc, remedy=remedy)
         _refuse_open_secret(ask.bmc_password_file)
-        if (mount := mount_of(ask.directory)).remote and mount_of(ask.bmc_password_file.absolute().parent) == mount:
-            what, remedy = "the drill may make the password file unreadable, which switches the power on", "Copy it."
-            raise BadInputError(what, where=str(ask.bmc_password_file), why="it is on the mount of DIR", remedy=remedy)
+        if mount_of(ask.bmc_password_file.absolute().parent).remote:
+            what, remedy = "the drill may make the password file unreadable", "Copy it to a local disk."
+            why = "it is on a remote file system, and its password switches the power on again"
+            raise BadInputError(what, where=str(ask.bmc_password_file), why=why, remedy=remedy)
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
-        host, _, port = ask.bmc.partition(":")
+        port = (host[3] or ":623")[1:]
         # Use ipmitool, because fence_ipmilan would show the password on a command line. Use cipher suite 3, because
         # older BMCs lack suite 17, the default.
         file = str(ask.bmc_password_file.absolute())
-        tool = ("ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or "623", "-U", ask.bmc_user, "-f", file)
-        power = (*tool, "chassis", "power")
+        tool = ("ipmitool", "-I", "lanplus", "-C", "3", "-H", host[1] or host[2], "-p", port, "-U", ask.bmc_user)
+        power = (*tool, "-f", file, "chassis", "power")
         self._status, self._strike, on = (through(via, (*power, word)) for word in ("status", "off", "on"))
         self.undo = RunCommand(on, self._status, _ON, file, _FENCING_S)
         self.text = f"power off through the BMC {ask.bmc} until it confirms: {shown_command(self._strike)}"

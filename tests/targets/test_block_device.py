@@ -85,10 +85,9 @@ def test_a_mount_without_a_block_device_has_none(sysfs: Path, number: str, sourc
 
 def test_a_software_raid_names_its_level_and_its_members(sysfs: Path) -> None:
     disk = sysfs / "devices" / "virtual" / "block" / "md0"
-    for member in ("sdb", "sda"):
-        (disk / "slaves" / member).mkdir(parents=True)
-    (disk / "md").mkdir()
-    (disk / "md" / "level").write_text("raid5\n")
+    for name in ("slaves/sdb", "slaves/sda", "md"):
+        (disk / name).mkdir(parents=True)
+    (disk / "md/level").write_text("raid5\n")
     (sysfs / "dev" / "block" / "9:0").symlink_to(disk)
     device = block_device_of(mount_on("9:0", "/dev/md0"), sysfs)
     assert device is not None
@@ -107,13 +106,18 @@ def test_counters_of_a_disk_have_the_common_names(tmp_path: Path) -> None:
         "data.write_bytes": 24 * 512,
         "data.busy_s": 1.5,
     }
-    assert device_counters("sdb", tmp_path) == {}
+    (tmp_path / "block/sda/queue").mkdir()
+    (tmp_path / "block/sda/queue/iostats").write_text("0\n")
+    assert device_counters("sda", tmp_path) == {} == device_counters("sdb", tmp_path)
+    (tmp_path / "block/sda/queue/iostats").write_text("1\n")
+    (tmp_path / "block/sda/stat").write_text("0 0 0 0 0 0 0 0 0 0 0\n")
+    assert device_counters("sda", tmp_path) == {}  # an NVMe disk with several paths
 
 
 def test_a_drbd_device_also_counts_the_replicated_bytes(tmp_path: Path) -> None:
-    stat = tmp_path / "block" / "drbd0" / "stat"
-    stat.parent.mkdir(parents=True)
-    stat.write_text("1 0 8 1 2 0 16 1 0 3 3\n")
+    for name in ("drbd0", "drbd1", "sda"):
+        (tmp_path / "block" / name).mkdir(parents=True)
+        (tmp_path / "block" / name / "stat").write_text("1 0 8 1 2 0 16 1 0 3 3\n")
     # The format of DRBD 8.4.11.
     (tmp_path / "drbd").write_text(
         "version: 8.4.11 (api:1/proto:86-101)\nsrcversion: F73C670A7EC572DB9CF3E5B \n"
@@ -124,6 +128,4 @@ def test_a_drbd_device_also_counts_the_replicated_bytes(tmp_path: Path) -> None:
     )
     assert device_counters("drbd0", tmp_path, tmp_path)["data.replicated_bytes"] == 336 * 1024
     for other in ("drbd1", "sda"):
-        (tmp_path / "block" / other).mkdir()
-        (tmp_path / "block" / other / "stat").write_text("1 0 8 1 2 0 16 1 0 3 3\n")
         assert "data.replicated_bytes" not in device_counters(other, tmp_path, tmp_path)

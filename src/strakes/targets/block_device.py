@@ -69,13 +69,14 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys"), proc: Path = Path(
 
 
 def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, float]:
-    """Return the I/O counters of a disk (Documentation/block/stat.rst), or {} if the kernel has no counters for it.
+    """Return the I/O counters of a disk (Documentation/block/stat.rst), or {} if the kernel does not count its I/O.
 
     ``data.busy_s``: time with at least one request in flight. ``data.replicated_bytes``: bytes that a DRBD 8.4
     device has sent to its peer. The counters include the I/O of all processes on the machine.
     """
     fields = [float(word) for word in kernel_text(sysfs / "block" / name / "stat").split()]
-    if len(fields) < 10:
+    # Older kernels do not count the I/O of NVMe disks with several paths. With iostats 0, counters keep their values.
+    if len(fields) < 10 or not any(fields) or kernel_text(sysfs / "block" / name / "queue/iostats") == "0":
         return {}
     # ``ns`` (network send) in /proc/drbd is in KiB. DRBD 9 does not list devices there.
     minor = re.escape(name.removeprefix("drbd"))

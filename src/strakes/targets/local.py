@@ -31,10 +31,8 @@ class LocalTarget(Target):
         return {device.name: counted} if device and (counted := device_counters(device.name)) else {}
 
     def limits(self) -> tuple[Limit, ...]:
-        if self.mount.remote:
-            return super().limits()
         reason = f"{self.mount.file_system} is a local file system, and its device chooses where data are stored"
-        return (Limit("set the layout of files", reason),)
+        return super().limits() if self.mount.remote else (Limit("set the layout of files", reason),)
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:

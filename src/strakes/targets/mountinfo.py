@@ -136,7 +136,7 @@ def no_proc() -> EnvironmentLacksError:
 _CACHES = {
     "gpfs": "the page pool of its client",
     "zfs": "its cache (ARC)",
-    **dict.fromkeys(("cvfs", "snfs", "wekafs"), "the cache of its client"),
+    **dict.fromkeys(("afs", "cvfs", "snfs", "wekafs"), "the cache of its client"),
     **dict.fromkeys(("beegfs", "beegfs_nodev"), "the buffers of its client (tuneFileCacheType)"),
 }
 

@@ -73,6 +73,7 @@ def test_the_examples_survive_writing_and_reading(path: Path) -> None:
         ('operation = "read"', 'operation = "write"', 19, "the whole file"),
         ('name = "input"\n', "", 16, "name"),
         ('[[phase]]\nname = "input"', '[[faze]]\nname = "input"', 16, "faze"),
+        ("", "[[phase]]\n" * 63, 79, "more than 64"),
     ],
 )
 def test_errors_and_contradictions_are_refused_with_line_and_remedy(old: str, new: str, line: int, says: str) -> None:

@@ -32,7 +32,7 @@ Files = Literal["per-process", "shared", "same", "gathered"]
 
 # I/O interfaces that have collective calls as well as independent calls.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
-_TOLERATED_SHARE = 0.01
+_TOLERATED_SHARE, _MOST_PHASES = 0.01, 64  # A plan has at most 64 phases.
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,10 @@ def app_from_text(text: str, name: str) -> App:
 def _app(file: TomlFile, stem: str) -> App:
     remedy = "Add a [[phase]] table for each kind of reads and writes."
     phases = file.tables("phase", (*_APP_KEYS, "phase"), "the application has no phase", remedy)
+    if len(phases) > _MOST_PHASES:
+        raise file.error(
+            ("phase", _MOST_PHASES), f"more than {_MOST_PHASES} phases", remedy="Join phases that are alike."
+        )
     top = {key: value for key, value in file.values.items() if key != "phase"}
     app = App(
         **{"title": stem, **file.fields((), "the application", top, _APP_KEYS)},

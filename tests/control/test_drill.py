@@ -65,8 +65,7 @@ def test_acknowledged_files_that_are_missing_or_have_wrong_content_count_as_lost
     done = strakes("failover", "drill", tmp_path, *commands, *SHORT)
     assert done.returncode == 1, done.stderr
     assert "80 files acknowledged, 4 of them missing or damaged (3 damaged) afterwards" in done.stdout
-    assert "the files of 1 client were not read back: Not a directory" in done.stdout
-    assert not any(tmp_path.iterdir())
+    assert "the files of 1 client were not read back: Not a directory" in done.stdout and not any(tmp_path.iterdir())
 
 
 def test_files_of_an_exchanged_directory_are_not_read_back(strakes: StrakesRunner, tmp_path: Path) -> None:

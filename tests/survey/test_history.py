@@ -176,8 +176,7 @@ def test_runs_with_other_amounts_have_separate_series(make_run: MakeRun, capsys:
     sizes: dict[str, list[int]] = {}
     for one in history["series"]:
         sizes.setdefault(one["cell"], []).append(len(one["points"]))
-    assert {tuple(each) for each in sizes.values()} == {(2, 5)}
-    assert history["left_out"] == [alone.id]
+    assert {tuple(each) for each in sizes.values()} == {(2, 5)} and history["left_out"] == [alone.id]
     assert strakes(["runs", "history", "survey"]) == 0
     said = capsys.readouterr().out
     assert f"--like {newest.id}" in said and f"no other run did similar amounts of work: {alone.id}" in said

@@ -31,16 +31,14 @@ def test_the_command_of_the_remedy_runs_but_its_figures_are_not_compared_with_im
     place.mkdir()
     words = shlex.split(imported(name, place, tmp_path))
     first = Store().open("latest").id
-    assert words[:4] == ["strakes", "run", "-n", "2"]
-    assert strakes(["run", "--budget", "2s", "-q", *words[2:]]) == 0
+    assert words[:4] == ["strakes", "run", "-n", "2"] and strakes(["run", "--budget", "2s", "-q", *words[2:]]) == 0
     assert strakes(["compare", first, Store().open("latest").id]) == 2
     assert "imported runs and runs of strakes cannot be compared" in capsys.readouterr().err
 
 
 def test_an_amount_bounded_only_by_a_deadline_is_reduced_to_fit(tmp_path: Path) -> None:
     words = shlex.split(imported("mdtest-stonewall.txt", tmp_path, tmp_path))
-    assert "-n 100000000" in " ".join(words)
-    assert strakes(["run", "--budget", "4s", "-q", *words[2:]]) == 0
+    assert "-n 100000000" in " ".join(words) and strakes(["run", "--budget", "4s", "-q", *words[2:]]) == 0
 
 
 def test_the_remedy_for_a_run_of_a_plan_names_its_command_and_not_the_option_like(

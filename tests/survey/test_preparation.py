@@ -64,8 +64,7 @@ def request(**changes: Any) -> Request:
 @given(free=st.integers(4 * MIB, 10**15), memory=st.integers(64 * MIB, 10**13), full=st.booleans())
 def test_amounts_never_exceed_the_allowed_share_of_free_space(free: int, memory: int, full: bool) -> None:
     max_bytes, max_items = limits(facts(free_bytes=free), memory, full)
-    assert max_bytes <= (FREE_SHARE if full else CHOSEN_SHARE) * free
-    assert max_items <= FREE_SHARE * 9_000_000
+    assert max_bytes <= (FREE_SHARE if full else CHOSEN_SHARE) * free and max_items <= FREE_SHARE * 9_000_000
 
 
 def test_a_file_system_in_memory_is_not_filled_with_the_memory() -> None:
@@ -100,8 +99,7 @@ def test_on_any_target_every_cell_fits(budget_s: float, rate: float, creates: fl
     for cell in choose_cells(asked, many)[0]:
         assert all(ranks * getattr(phase, "transfer_bytes", 0) <= GIB for phase, ranks in cell.plan.each())
     cells, skipped = choose_cells(asked, context)
-    assert cells
-    assert all(cell.plan.bytes_on_target() <= room for cell in cells)
+    assert cells and all(cell.plan.bytes_on_target() <= room for cell in cells)
     assert all(one.reason for one in skipped)
 
 
@@ -128,8 +126,7 @@ def test_a_cell_survives_the_store() -> None:
 
 def test_the_pilot_is_small_on_a_small_target() -> None:
     plan = pilot_plan(2, max_bytes=MIB, max_items=64, seconds=0.1, seed=1)
-    assert plan.bytes_on_target() <= MIB
-    assert plan.inodes_on_target() <= 100
+    assert plan.bytes_on_target() <= MIB and plan.inodes_on_target() <= 100
     assert 4096 * pilot_plan(4096, 1 << 40, 1 << 20, 0.1, 1).phases[0].transfer_bytes <= GIB  # type: ignore[union-attr]
 
 
@@ -167,8 +164,7 @@ def test_a_device_that_takes_long_to_write_files_back_gets_fewer_of_them() -> No
 
 def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:
     pilot = pilot_from_samples([Sample("write"), Sample("read"), Sample("create"), Sample("remove")])
-    assert pilot.write_bytes_per_s > 0
-    assert pilot.creates_per_s > 0
+    assert pilot.write_bytes_per_s > 0 and pilot.creates_per_s > 0
 
 
 def test_the_fingerprint_depends_on_amounts_and_not_on_budget_and_seed() -> None:

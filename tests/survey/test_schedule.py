@@ -33,8 +33,7 @@ def test_a_block_visits_every_open_cell_once_in_an_order_that_changes() -> None:
         assert sorted(orders[-1]) == sorted(cell.key for cell in some)
         for visit in stored(visits_of(order, flat, 1, 0.5)):
             plan.record(replace(visit, block=block))
-    assert len(set(orders)) == len(orders)
-    assert [cell.key for cell in schedule(some).next_block()] == list(orders[0])
+    assert len(set(orders)) == len(orders) and [cell.key for cell in schedule(some).next_block()] == list(orders[0])
 
 
 def direct_is_fast(phase: Phase, ranks: int) -> float:
@@ -99,6 +98,5 @@ def test_only_cells_that_do_not_fit_are_dropped(visit_s: float) -> None:
     for visit in stored(visits_of(some, flat, 1, 0.5)):
         plan.record(replace(visit, elapsed_s=visit_s))
     whole_s = plan.needed_s()
-    assert whole_s == pytest.approx((FEWEST_BLOCKS - 1) * len(some) * visit_s)
-    assert plan.fit(whole_s) == []
+    assert whole_s == pytest.approx((FEWEST_BLOCKS - 1) * len(some) * visit_s) and plan.fit(whole_s) == []
     assert len(plan.fit(whole_s / 2)) == pytest.approx(len(some) / 2, abs=1)

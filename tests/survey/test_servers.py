@@ -38,8 +38,7 @@ def test_a_table_has_shares_and_only_columns_with_counts() -> None:
         ServerCount("s", "b", "osd.2", 1, {"data.write_bytes": 0.0}),
     ]
     table = server_table(counts)
-    assert table is not None
-    assert table.columns == ("write requests", "written")
+    assert table is not None and table.columns == ("write requests", "written")
     assert table.rows == (
         ("osd.0", ("3 (75%)", "3 MiB (75%)")),
         ("osd.1", ("1 (25%)", "1 MiB (25%)")),
@@ -62,8 +61,7 @@ def busy(**seconds: float) -> dict[str, dict[str, float]]:
 def test_a_server_that_moves_a_third_per_busy_second_is_named() -> None:
     visits = [Visit(cell="a", servers=busy(osd0=0.1, osd1=0.3 + 0.01 * number, osd2=0.11)) for number in range(10)]
     (slow,) = slow_servers(visits, 0.98)
-    assert slow == "osd1"
-    assert slow_servers(visits[:5], 0.98) == {}
+    assert slow == "osd1" and slow_servers(visits[:5], 0.98) == {}
 
 
 def test_equal_servers_and_servers_without_busy_time_are_not_named() -> None:

@@ -36,8 +36,7 @@ def test_a_run_reports_another_run_in_its_directory(tmp_path: Path, capsys: pyte
 
 def test_workspaces_of_the_run_itself_and_of_dead_runs_are_not_other_runs(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, "mine"), Workspace.create(tmp_path, "mine.neighbour"):
-        assert others_at_work(tmp_path, "mine") == ()
-        assert len(others_at_work(tmp_path, "yours")) == 2
+        assert others_at_work(tmp_path, "mine") == () and len(others_at_work(tmp_path, "yours")) == 2
     assert others_at_work(tmp_path / "moved by its owner", "mine") == ()
     (tmp_path / "strakes-nothing").mkdir()
     assert others_at_work(tmp_path, "mine") == ()
@@ -60,8 +59,7 @@ def test_a_budget_that_is_too_short_is_reported_at_once(
 
 def test_amounts_that_are_refused_after_the_pilot_leave_no_run(tmp_path: Path) -> None:
     asked = ["survey", str(tmp_path), "--budget", "2s", "--phase", "60s", "-q"]
-    assert strakes(asked) == 2
-    assert Store().runs() == []
+    assert strakes(asked) == 2 and Store().runs() == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -37,8 +37,7 @@ def sysfs(tmp_path: Path) -> Path:
 def test_a_partition_has_its_own_size_and_the_queue_of_its_disk(sysfs: Path) -> None:
     (sysfs / "fs/btrfs/0c29-04/devices/sda1").mkdir(parents=True)
     device = block_device_of(mount_on("8:1"), sysfs)
-    assert device is not None
-    assert (device.name, device.total_bytes) == ("sda", 1024000 * 512)
+    assert device is not None and (device.name, device.total_bytes) == ("sda", 1024000 * 512)
     assert (device.rotational, device.scheduler) == (True, "mq-deadline")
     assert (device.read_ahead_bytes, device.write_cache, device.backing_file) == (131072, "write back", "")
     whole = block_device_of(mount_on("8:0"), sysfs)
@@ -53,8 +52,7 @@ def test_the_file_system_below_a_loop_device_is_known(sysfs: Path) -> None:
     (loop / "backing_file").write_text("/proc/image\n")
     (sysfs / "dev/block/7:0").symlink_to(loop.parent)
     device = block_device_of(mount_on("7:0"), sysfs)
-    assert device is not None
-    assert (device.backing_file, device.backing_file_system) == ("/proc/image", "proc")
+    assert device is not None and (device.backing_file, device.backing_file_system) == ("/proc/image", "proc")
 
 
 def test_an_ext4_file_system_without_a_journal_is_known(sysfs: Path, tmp_path: Path) -> None:
@@ -90,8 +88,7 @@ def test_a_software_raid_names_its_level_and_its_members(sysfs: Path) -> None:
     (disk / "md/level").write_text("raid5\n")
     (sysfs / "dev" / "block" / "9:0").symlink_to(disk)
     device = block_device_of(mount_on("9:0", "/dev/md0"), sysfs)
-    assert device is not None
-    assert (device.name, device.raid, device.members) == ("md0", "raid5", ("sda", "sdb"))
+    assert device is not None and (device.name, device.raid, device.members) == ("md0", "raid5", ("sda", "sdb"))
 
 
 def test_counters_of_a_disk_have_the_common_names(tmp_path: Path) -> None:

@@ -129,8 +129,7 @@ def test_the_heartbeat_decides_for_an_invisible_process(
     beat = time.time() - age_s
     marker = dataclasses.replace(dead_marker(), heartbeat_unix_s=beat, **elsewhere)  # type: ignore[arg-type]
     place = make(tmp_path, marker=marker)
-    assert bool(clean(tmp_path).skipped_live) is live
-    assert place.exists() is live
+    assert bool(clean(tmp_path).skipped_live) is live and place.exists() is live
 
 
 def test_a_run_on_a_host_with_a_late_clock_stays_while_its_heart_beats(
@@ -149,8 +148,7 @@ def test_a_run_on_a_host_with_a_late_clock_stays_while_its_heart_beats(
     monkeypatch.setattr("strakes.targets.marker.WATCH_S", WATCH_S)
     monkeypatch.setattr("strakes.targets.marker.time.sleep", beat)
     report = clean(tmp_path)
-    assert report.removed == (str(still),)
-    assert report.skipped_live[0].path == str(beating)
+    assert report.removed == (str(still),) and report.skipped_live[0].path == str(beating)
     assert (beating / "file").exists()
 
 
@@ -161,8 +159,7 @@ def test_a_workspace_that_is_mounted_from_elsewhere_stays(tmp_path: Path) -> Non
     place.mkdir()
     with bind_mounted(real, place):
         (left,) = clean(tmp_path).ignored
-    assert left.path == str(place)
-    assert (real / "file").exists()
+    assert left.path == str(place) and (real / "file").exists()
 
 
 def test_a_suspended_process_of_this_host_is_alive_with_any_heartbeat(tmp_path: Path) -> None:
@@ -190,8 +187,7 @@ def test_a_directory_with_a_foreign_or_invalid_marker_stays(tmp_path: Path, cont
     place = make(tmp_path)
     (place / MARKER_NAME).write_bytes(content)
     report = clean(tmp_path, force=force)
-    assert (report.removed, len(report.ignored)) == ((), 1)
-    assert (place / "file").exists()
+    assert (report.removed, len(report.ignored)) == ((), 1) and (place / "file").exists()
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -199,8 +195,7 @@ def test_a_link_of_our_name_is_not_followed(tmp_path: Path, victim: Path, force:
     (victim / MARKER_NAME).write_bytes(dead_marker().to_bytes())
     (tmp_path / f"strakes-{RUN}").symlink_to(victim)
     report = clean(tmp_path, force=force)
-    assert (report.removed, len(report.ignored)) == ((), 1)
-    assert (victim / "precious").read_text() == "data"
+    assert (report.removed, len(report.ignored)) == ((), 1) and (victim / "precious").read_text() == "data"
 
 
 @pytest.mark.parametrize(
@@ -215,8 +210,7 @@ def test_a_marker_that_is_no_file_does_not_count(tmp_path: Path, make_other: Cal
     place = make(tmp_path)
     (place / MARKER_NAME).rename(tmp_path / "marker")
     make_other(place / MARKER_NAME)
-    assert clean(tmp_path).ignored[0].why == f"its marker is {why}"
-    assert (place / "file").exists()
+    assert clean(tmp_path).ignored[0].why == f"its marker is {why}" and (place / "file").exists()
 
 
 @pytest.mark.parametrize("of", ["directory", "marker", "both"])
@@ -231,8 +225,7 @@ def test_directories_of_another_user_stay_and_however_many_do_not_keep_ours(
     if of in ("marker", "both"):
         os.chown(place / MARKER_NAME, NOBODY, NOBODY)
     report = clean(tmp_path, force=True)
-    assert (report.removed, "belongs to user" in report.ignored[0].why) == ((), True)
-    assert (place / "file").exists()
+    assert (report.removed, "belongs to user" in report.ignored[0].why) == ((), True) and (place / "file").exists()
     if of != "marker":
         ours = make(tmp_path, "20260101-000000-ours-0000")
         for number in range(3):
@@ -246,8 +239,7 @@ def test_a_user_cannot_remove_the_remains_of_roots_run_and_gets_the_reason(tmpfs
     place.chmod(0o755)
     with other_user():
         report = clean(tmpfs)
-    assert report.removed == ()
-    assert [one.path for one in report.left] == [str(place / "file")]
+    assert report.removed == () and [one.path for one in report.left] == [str(place / "file")]
     assert "Permission denied" in report.left[0].why or "not permitted" in report.left[0].why
 
 

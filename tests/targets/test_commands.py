@@ -21,8 +21,7 @@ def test_clean_leaves_a_living_run_and_says_how_to_force(tmp_path: Path, capsys:
     with Workspace.create(tmp_path, RUN) as workspace:
         assert run(["clean", str(tmp_path)]) == 0
         out = capsys.readouterr().out
-        assert "--force" in out
-        assert str(os.getpid()) in out
+        assert "--force" in out and str(os.getpid()) in out
         assert workspace.path.exists()
 
 
@@ -48,15 +47,13 @@ def test_clean_as_json_has_every_list(tmp_path: Path, capsys: Captured) -> None:
 def test_a_missing_directory_gives_status_2_and_an_error(command: str, tmp_path: Path, capsys: Captured) -> None:
     assert run([command, str(tmp_path / "missing")]) == 2
     errors = capsys.readouterr().err
-    assert "no such directory" in errors
-    assert "next: " in errors
+    assert "no such directory" in errors and "next: " in errors
 
 
 def test_target_prints_facts_and_controls(tmpfs: Path, capsys: Captured) -> None:
     before = os.listdir(tmpfs)
     assert run(["target", str(tmpfs)]) == 0
     out = capsys.readouterr().out
-    assert "file system    tmpfs" in out
-    assert "16 MiB free of 16 MiB" in out
+    assert "file system    tmpfs" in out and "16 MiB free of 16 MiB" in out
     assert "strakes can change\n  no layouts of files; for settings see: strakes knobs list DIR" in out
     assert os.listdir(tmpfs) == before

@@ -30,8 +30,7 @@ class TestTmpfs(TargetConformance):
 
     def test_it_has_no_block_device_and_says_that_it_is_memory(self, place: Path) -> None:
         facts = detect(place).facts()
-        assert facts.block_device is None
-        assert "in memory" in facts.notes[0]
+        assert facts.block_device is None and "in memory" in facts.notes[0]
 
 
 class TestXfs(TargetConformance):
@@ -73,8 +72,7 @@ def test_a_memory_file_system_without_a_limit_is_limited_by_the_memory() -> None
     with tmpfs_mounted("0", "nr_inodes=0") as place:
         assert os.statvfs(place).f_blocks == 0
         facts = detect(place).facts()
-    assert 0 < facts.free_bytes < facts.total_bytes
-    assert facts.total_inodes == 0
+    assert 0 < facts.free_bytes < facts.total_bytes and facts.total_inodes == 0
 
 
 def test_a_full_target_says_that_direct_io_could_not_be_tried(tmpfs: Path) -> None:

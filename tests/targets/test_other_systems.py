@@ -189,8 +189,7 @@ def test_each_file_system_is_detected_by_its_mount_and_has_limits_with_a_reason(
     there = mount(kind, source)
     assert type(target_of_mount(Path("/mnt/there"), there)) is chosen
     target = chosen(Path("/mnt/there"), there, runner=Answering({}))
-    assert target.describe().file_system_name
-    assert target.observe() == {}
+    assert target.describe().file_system_name and target.observe() == {}
     assert target.striping() is None
     assert any("layout" in limit.what for limit in target.limits()) and all(limit.why for limit in target.limits())
     with pytest.raises((UnsupportedError, EnvironmentLacksError)):

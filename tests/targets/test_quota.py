@@ -36,8 +36,7 @@ Row = tuple[str, int, int, int, int, int, int]
 )
 def test_free_space_is_the_minimum_over_quotas_and_file_system(quotas: list[Row], free: tuple[int, int]) -> None:
     sizes = Sizes.of(ROOM, quotas)
-    assert (sizes.free_bytes, sizes.free_inodes) == free
-    assert sizes.total_bytes == 8192 * MIB
+    assert (sizes.free_bytes, sizes.free_inodes) == free and sizes.total_bytes == 8192 * MIB
 
     unknown = Sizes.of((4096, 4096, 2**62, 0, 2**64 - 1, *ROOM[5:]), quotas)
     assert (unknown.total_bytes, unknown.free_bytes) == (2**63 - 1, 0)
@@ -69,8 +68,7 @@ def test_a_real_quota_is_detected(kind: str) -> None:
             (place / "file").write_bytes(os.urandom(4 * MIB))
             os.sync()
             his = detect(place).facts()
-        assert 11 * MIB < his.free_bytes <= 12 * MIB
-        assert 30 < his.free_inodes < 40
+        assert 11 * MIB < his.free_bytes <= 12 * MIB and 30 < his.free_inodes < 40
         # For project quotas the kernel gives users other than root only statvfs.
         told = his.quotas if kind == "xfs-user" else detect(place).facts().quotas
         assert len(told) == 1 and ("user 65534" in told[0] if kind == "xfs-user" else "project 42" in told[0])

@@ -54,8 +54,7 @@ def test_a_tree_is_removed_with_everything_in_it(tree: Path) -> None:
     (tree / "empty").mkdir()
     os.mkfifo(tree / "pipe")
     (tree / "dangling").symlink_to("nowhere")
-    assert remove(tree) == ()
-    assert not tree.exists()
+    assert remove(tree) == () and not tree.exists()
     assert remove(tree) == ()
 
 
@@ -74,8 +73,7 @@ def test_a_directory_that_its_server_keeps_is_left_over_and_keeps_its_marker(
     finally:
         os.close(directory)
         os.close(parent)
-    assert left == (Left(str(tree / inner), removal._KEPT),)
-    assert (tree / MARKER_NAME).read_text() == "ours"
+    assert left == (Left(str(tree / inner), removal._KEPT),) and (tree / MARKER_NAME).read_text() == "ours"
 
 
 @pytest.mark.parametrize("again", ["same name", "new name"])
@@ -112,8 +110,7 @@ def test_a_list_without_end_is_given_up(tree: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("strakes.targets.clean.MOST_LISTED", 1000)
     with pytest.raises(MeasurementError, match="searched for workspaces") as caught:
         clean(tree)
-    assert "1,000 names" in caught.value.why
-    assert others_at_work(tree, "run") == ()
+    assert "1,000 names" in caught.value.why and others_at_work(tree, "run") == ()
 
 
 @pytest.mark.more
@@ -129,8 +126,7 @@ def test_a_very_deep_tree_is_removed(tree: Path, monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as fewer:
         fewer.setattr(removal, "_MOST_LEVELS", 2000)
         assert "2,000 levels" in remove(tree)[0].why
-    assert remove(tree) == ()
-    assert not tree.exists()
+    assert remove(tree) == () and not tree.exists()
 
 
 def test_links_are_removed_and_never_followed(tree: Path, victim: Path) -> None:
@@ -139,8 +135,7 @@ def test_links_are_removed_and_never_followed(tree: Path, victim: Path) -> None:
     (tree / "sub").mkdir()
     (tree / "sub" / "up").symlink_to(victim / "sub")
     os.link(victim / "precious", tree / "hard")
-    assert remove(tree) == ()
-    assert is_untouched(victim)
+    assert remove(tree) == () and is_untouched(victim)
 
 
 def test_a_directory_swapped_for_a_link_in_the_last_moment_is_not_entered(
@@ -159,8 +154,7 @@ def test_a_directory_swapped_for_a_link_in_the_last_moment_is_not_entered(
         return real_open(path, flags, *more, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", swap_then_open)
-    assert [one.path for one in remove(tree)] == [str(inner)]
-    assert is_untouched(victim)
+    assert [one.path for one in remove(tree)] == [str(inner)] and is_untouched(victim)
 
 
 def test_a_directory_that_is_moved_away_during_the_removal_is_not_followed(

@@ -95,10 +95,8 @@ def test_the_monitors_are_queried_again_only_when_the_servers_have_changed(
         # The same daemon after a restart has a new number (gid).
         holder = next(one for one in mdsmap["info"].values() if one["name"] == "a")
         holder["gid"] = status["a"]["id"] = 9999
-        assert target.interruptions() == ()
-        assert target.observe()["cephfs:1"][SERVER] == 9999
-        assert target.interruptions() == ()
-        assert cluster.asked("fs dump") == 2
+        assert target.interruptions() == () and target.observe()["cephfs:1"][SERVER] == 9999
+        assert target.interruptions() == () and cluster.asked("fs dump") == 2
 
 
 def test_osds_report_their_usage_and_the_monitors_report_which_silent_osds_are_down(

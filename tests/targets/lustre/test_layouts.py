@@ -125,8 +125,7 @@ def _unplaced(layout: Layout) -> Layout:
 def test_a_recorded_layout_written_as_options_is_read_back_the_same(name: str) -> None:
     wanted = _unplaced(read_layout(done(name)))
     options = options_of(wanted)
-    assert layout_from(" ".join(options)) == wanted
-    assert options.count("-N") == (2 if name == "mirror_create" else 0)
+    assert layout_from(" ".join(options)) == wanted and options.count("-N") == (2 if name == "mirror_create" else 0)
 
 
 @pytest.mark.parametrize("text", ["-E", "-E 1X -c 1", "--what 3", "-c four", "-c"])

@@ -136,8 +136,7 @@ def test_the_description_has_every_part(tmp_path: Path) -> None:
     assert (description.pools, description.network) == (("fast",), ("192.168.77.2@tcp",))
     assert description.client["osc.max_pages_per_rpc"] == "1024"
     assert description.client["llite.max_cached_mb"] == "983"
-    assert description.client["mdc.max_mod_rpcs_in_flight"] == "7"
-    assert description.notes == ()
+    assert description.client["mdc.max_mod_rpcs_in_flight"] == "7" and description.notes == ()
     assert unlike_targets(description) == ()
 
 
@@ -241,8 +240,7 @@ def test_only_root_may_place(tmp_path: Path) -> None:
 def test_the_counters_of_the_client_are_per_target(tmp_path: Path) -> None:
     seen = target(tmp_path).observe()
     assert set(seen) == {"client", *(f"labfs-{kind}000{index}" for kind in ("MDT", "OST") for index in range(4))}
-    assert seen["client"]["client.md.mkdir"] == 56
-    assert seen["labfs-MDT0001"]["client.md.requests"] == 1800
+    assert seen["client"]["client.md.mkdir"] == 56 and seen["labfs-MDT0001"]["client.md.requests"] == 1800
     assert seen["labfs-OST0000"]["client.data.write_bytes"] == 20742167
     assert all(name.startswith("client.") for counters in seen.values() for name in counters)
 
@@ -355,8 +353,7 @@ def test_a_server_that_dies_later_leaves_what_is_known_and_a_note(tmp_path: Path
     )
     description = LustreTarget(tmp_path, mount(tmp_path), runner=half_dead).describe()
     assert [one.total_bytes for one in description.data_targets] == [0] * 4
-    assert any("no answer within" in note for note in description.notes)
-    assert unlike_targets(description) == ()
+    assert any("no answer within" in note for note in description.notes) and unlike_targets(description) == ()
 
 
 def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -> None:

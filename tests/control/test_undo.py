@@ -444,13 +444,14 @@ def test_a_fault_is_undone_although_the_directory_of_its_drill_fails(
     monkeypatch.setattr(journal, "SHELL", str(tmp_path / "sh"))
     (tmp_path / "sh").symlink_to(shell)
     with faulty_mounted() as mounted, chdir(mounted.place):
-        for name in ("PWD", "OLDPWD"):
+        for name in ("PWD", "OLDPWD", "HOME", "LD_LIBRARY_PATH"):
             monkeypatch.setenv(name, str(mounted.place))
+        monkeypatch.setenv("PATH", f"{mounted.place}:{mounted.place}/bin:{os.environ['PATH']}")
         for fail in (partial(mounted.fail, errno=errno.ENOTCONN), mounted.hang):
-            undo = RunCommand((shell, "-c", f"touch {tmp_path}/undone"))
+            undo = RunCommand((os.path.basename(shell), "-c", f"touch {tmp_path}/undone"))
             path = journal.announce(tmp_path, "pulled the plug", undo)
             with path.open("r+b") as file:
-                fail("getattr")
+                fail("getattr", "lookup")
                 assert journal.put_right_open(path, file.fileno(), there=there)
                 mounted.mend()
             (tmp_path / "undone").unlink()

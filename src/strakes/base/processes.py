@@ -15,7 +15,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -195,6 +195,14 @@ def python_module(module: str, *words: str) -> list[str]:
     isolation = "-P" if user_site and Path(user_site).resolve() == place else "-I"
     byte_code = ["-X", f"pycache_prefix={sys.pycache_prefix}"] if sys.pycache_prefix else []  # as ./strakes
     return [sys.executable, isolation, *byte_code, "-m", module, *words]
+
+
+def by_env(words: Sequence[str]) -> list[str]:
+    """Return the command that starts ``words`` by env(1), which then waits for dead directories, and not this process.
+
+    A program with "=" in its path is started directly, because env takes it for a variable.
+    """
+    return [*(() if "=" in words[0] else ("/usr/bin/env", "--")), *words]
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:

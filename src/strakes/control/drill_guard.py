@@ -157,7 +157,7 @@ def _keep_trying(path: Path, copy: int, journal: int, say: Callable[[str], None]
             reported = True
             time.sleep(_AGAIN_S)
             with suppress(StrakesError):  # Another command has undone the fault if the file in the store is empty.
-                if run_unmarked(("stat", "-Lc", "%s", f"/proc/{os.getpid()}/fd/{journal}")).stdout == "0\n":
+                if run_unmarked(("/usr/bin/stat", "-Lc", "%s", f"/proc/{os.getpid()}/fd/{journal}")).stdout == "0\n":
                     return ""
 
 

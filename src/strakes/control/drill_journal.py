@@ -10,21 +10,23 @@ import os
 import secrets
 import shlex
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.base.files import closing, open_directory, open_kept, open_own, own_directory, read_whole, remove_kept
 from strakes.base.finite import parse_json, to_json
-from strakes.base.processes import lock_file, running_processes, trusted_words
+from strakes.base.processes import lock_file, running_processes, trusted_words, wait_for_end
 from strakes.control.drill_undo import COMMAND_S, Undo
 from strakes.control.knob_journal import Owner
 from strakes.model.record import Record, from_record, to_record
 from strakes.runs.store_files import files_in, replace_text, store_errors
-from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run, run_unmarked
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run, search_path
 
 NOT_BEGUN = b"The fault has not begun.\n"  # Last line of a file until its fault begins.
 SHELL = "/bin/sh"  # The PATH may lack it. The name of its process is compared.
@@ -36,6 +38,7 @@ _UNDO = 'cd -P "$0"; unset PWD OLDPWD; shift; (exec "$@"); exit'
 _NO_PWD = {"PWD": "", "OLDPWD": ""}
 _END_S, _ANSWER_S = 5.0, 2.0  # The fault lasts longer by the time in which the server of the directory may answer.
 _MOST_BYTES = 1 << 20
+_killed: list[subprocess.Popen[bytes]] = []  # They may not have ended yet.
 _LOOK_EVERY_S = 0.1
 # Variables that choose the cluster of a command begin so. They are recorded as NAME=VALUE.
 _CLUSTER_VARIABLES = ("CIB_", "CEPH_")
@@ -198,18 +201,25 @@ def _undo(pending: Pending, *, there: bool) -> str:
     """Undo a fault in the drill's directory, or in / if that directory was replaced or does not answer."""
     path, inode = pending.directory
     with ExitStack() as stack:
-        place, same, variables, current = "/", tuple[str, ...](), _NO_PWD, f"/proc/{os.getpid()}/cwd"
-        with suppress(OSError, StrakesError):
-            # Unlike open(2), this command has a time limit, in case a server is dead.
-            run_unmarked(("stat", "-L", current if there else path), _ANSWER_S)
+        place, same, current = "/", tuple[str, ...](), f"/proc/{os.getpid()}/cwd"
+        others = [name for name in os.environ if name.startswith(_CLUSTER_VARIABLES)]
+        # Programs would wait for dead directories of PATH, LD_LIBRARY_PATH, PYTHONPATH, HOME and others.
+        lists = {name: value.split(":") for name, value in {**os.environ, "PATH": search_path()}.items()}
+        silent = _silent({current if there else path, *filter(os.path.isabs, chain(*lists.values()))})
+        cut = {name: ":".join(filter(lambda word: word not in silent, words)) for name, words in lists.items()}
+        variables = {name: cut[name] for name in cut.keys() - others if silent.intersection(lists[name])} | _NO_PWD
+        with suppress(OSError, StrakesError, ValueError):
+            if (current if there else path) in silent:
+                raise TimeoutError
             found = -1 if there else stack.enter_context(closing(open_directory(Path(path))))
             if there or _inode(os.fstat(found)) == inode:
                 place = current if there else f"/proc/{os.getpid()}/fd/{found}"
         if not there:
             # Every user sees command lines, so they do not have the values (CIB_passwd).
-            variables = _NO_PWD | dict(each.split("=", 1) for each in pending.environment)
-            others = (name for name in os.environ if name.startswith(_CLUSTER_VARIABLES) and name not in variables)
-            same = ("/usr/bin/env", *(word for name in others for word in ("-u", name)))
+            variables |= dict(each.split("=", 1) for each in pending.environment)
+            unset = (word for name in others if name not in variables for word in ("-u", name))
+            # The shell also searches PATH behind a directory that fails, and env(1) does not.
+            same = ("/usr/bin/env", *unset, SHELL, "-c", 'exec "$@"', SHELL)
 
         def ask(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             words = (SHELL, "-c", _UNDO, place, pending.path.name, *same, *argv)
@@ -227,6 +237,27 @@ def _undo(pending: Pending, *, there: bool) -> str:
                 by_hand = f"If the command needs that directory, undo the fault by hand, then remove {pending.path}."
                 error.remedy = error.remedy or by_hand
             raise
+
+
+def _silent(places: Iterable[str]) -> set[str]:
+    """Return the directories that do not answer within 2 s after / has answered."""
+    null, silent, looks = subprocess.DEVNULL, set[str](), dict[str, subprocess.Popen[bytes]]()
+    new = secrets.token_hex(8)  # The kernel asks the server for a name that it does not know.
+    for place in {*places, "/"}:
+        with suppress(OSError, ValueError):  # Too many processes: it counts as answering.
+            look = (SHELL, "-c", f'cd -P "$0" && [ -e {new} ]', place)
+            looks[place] = subprocess.Popen(look, stdin=null, stdout=null, stderr=null, cwd="/", env={})
+    if "/" in looks:
+        looks.pop("/").wait()
+    ends_s = time.monotonic() + _ANSWER_S
+    for place, child in looks.items():
+        try:
+            wait_for_end(child, ends_s - time.monotonic())
+        except subprocess.TimeoutExpired:
+            child.kill()
+            _killed.append(child)
+            silent.add(place)
+    return silent
 
 
 def _reopened(path: Path, descriptor: int) -> int:

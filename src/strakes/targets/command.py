@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import Generic, Protocol, TypeVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.base.processes import kill_sessions, mark_of, process_start
+from strakes.base.processes import by_env, kill_sessions, mark_of, process_start
 from strakes.base.units import format_bytes
 
 DEFAULT_TIMEOUT_S = 10.0
@@ -115,7 +115,12 @@ class Command(Generic[T_co]):
 
 
 def run(
-    argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S, *, mark: Mapping[str, str] | None = None, cwd: str = ""
+    argv: Sequence[str],
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    *,
+    mark: Mapping[str, str] | None = None,
+    cwd: str = "",
+    start: Callable[[Sequence[str]], list[str]] = by_env,
 ) -> Completed:
     """Run a command with empty standard input and messages in English. Return its output and exit status.
 
@@ -124,7 +129,7 @@ def run(
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0) if mark is None else mark
-    environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": search_path()}
+    environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "PATH": search_path(), **mark}
     with ExitStack() as stack:
         (stdout, its_stdout), (stderr, its_stderr) = pipes = (os.pipe(), os.pipe())
         for descriptor in chain(*pipes):
@@ -132,7 +137,7 @@ def run(
         try:
             # A new session has no terminal, so the command cannot prompt for a password.
             child = subprocess.Popen(
-                list(argv),
+                start(argv),
                 stdin=subprocess.DEVNULL,
                 stdout=its_stdout,
                 stderr=its_stderr,
@@ -170,6 +175,9 @@ def run(
             why = _last_line(texts[1]) or _last_line(texts[0]) or "the command printed nothing until then"
             remedy = "Check whether a server is down or overloaded, then try again."
             raise CommandTimeout(f"no answer within {timeout_s:g} s", where=shlex.join(argv), why=why, remedy=remedy)
+        if status in (126, 127) and texts[1].startswith("/usr/bin/env: ") and argv[0] in texts[1] and start is by_env:
+            # env(1) has started nothing. It searches PATH only up to a directory that fails, as of a dead FUSE process.
+            return run(argv, timeout_s, mark=mark, cwd=cwd, start=list)
         return Completed(tuple(argv), status, *texts)
 
 

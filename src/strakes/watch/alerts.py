@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
 
 from strakes.base.foreign_text import escaped
+from strakes.base.processes import by_env
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
@@ -24,12 +25,10 @@ _killed = set[subprocess.Popen[bytes]]()  # commands that may not have ended yet
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
     """Run a command with the event as JSON on stdin. Raises OSError if it fails or is killed after 10 s."""
-    # env(1) starts, and this function returns, although the program waits for a file system that does not answer. It
-    # takes a path with "=" for a variable. Discard the output, which may be endless. Start a process group, to kill a
-    # shell and its children together.
-    argv, null = [*(() if "=" in words[0] else ("/usr/bin/env", "--")), *words], subprocess.DEVNULL
+    # Discard the output, which may be endless. Start a process group, to kill a shell and its children together.
+    null = subprocess.DEVNULL
     _killed.difference_update([child for child in tuple(_killed) if child.poll() is not None])
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=null, stderr=null, process_group=0)
+    process = subprocess.Popen(by_env(words), stdin=subprocess.PIPE, stdout=null, stderr=null, process_group=0)
     try:
         process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
     except subprocess.TimeoutExpired:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bootstrap.checkout import ECHO, Checkout
+from mounts import faulty_mounted
 
 
 @pytest.fixture
@@ -49,6 +50,10 @@ def test_strakes_runs_through_a_symbolic_link_and_from_any_directory_despite_cdp
     assert checkout.strakes("runs", through=relative, cwd=tmp_path).stdout == "a\\ \\&\\ 1/strakes\n"
     on_path = {"PATH": f"{link.parent}:{os.environ['PATH']}"}
     assert checkout.strakes("runs", through=link, environment=on_path).stdout == "\n"
+    with faulty_mounted() as mounted:
+        mounted.hang("lookup")
+        on_path["PATH"] = f"{mounted.place}/bin:{on_path['PATH']}"
+        assert checkout.strakes("runs", through=link, environment=on_path).stdout == "\n"
 
 
 def edited(name: str) -> Callable[[Path], object]:

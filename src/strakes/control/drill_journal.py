@@ -12,7 +12,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -38,7 +38,7 @@ _UNDO = 'cd -P "$0"; unset PWD OLDPWD; shift; (exec "$@"); exit'
 _NO_PWD = {"PWD": "", "OLDPWD": ""}
 _END_S, _ANSWER_S = 5.0, 2.0  # The fault lasts longer by the time in which the server of the directory may answer.
 _MOST_BYTES = 1 << 20
-_killed: list[subprocess.Popen[bytes]] = []  # They may not have ended yet.
+_looks: dict[str, subprocess.Popen[bytes]] = {}  # The last look at a directory, which may not have ended.
 _LOOK_EVERY_S = 0.1
 # Variables that choose the cluster of a command begin so. They are recorded as NAME=VALUE.
 _CLUSTER_VARIABLES = ("CIB_", "CEPH_")
@@ -239,23 +239,24 @@ def _undo(pending: Pending, *, there: bool) -> str:
             raise
 
 
-def _silent(places: Iterable[str]) -> set[str]:
+def _silent(places: Set[str]) -> set[str]:
     """Return the directories that do not answer within 2 s after / has answered."""
-    null, silent, looks = subprocess.DEVNULL, set[str](), dict[str, subprocess.Popen[bytes]]()
-    new = secrets.token_hex(8)  # The kernel asks the server for a name that it does not know.
+    null, silent = subprocess.DEVNULL, set[str]()
+    # The kernel asks the server for a name that it does not know. No secret may be on a command line.
+    look = (SHELL, "-c", f'cd -P "$PLACE" && [ -e {secrets.token_hex(8)} ]')
     for place in {*places, "/"}:
-        with suppress(OSError, ValueError):  # Too many processes: it counts as answering.
-            look = (SHELL, "-c", f'cd -P "$0" && [ -e {new} ]', place)
-            looks[place] = subprocess.Popen(look, stdin=null, stdout=null, stderr=null, cwd="/", env={})
-    if "/" in looks:
-        looks.pop("/").wait()
+        if place not in _looks or _looks[place].poll() is not None:
+            with suppress(OSError, ValueError):  # At the limit of processes, it counts as answering.
+                env = {"PLACE": place}
+                _looks[place] = subprocess.Popen(look, stdin=null, stdout=null, stderr=null, cwd="/", env=env)
+    if "/" in _looks:
+        _looks["/"].wait()
     ends_s = time.monotonic() + _ANSWER_S
-    for place, child in looks.items():
+    for place in _looks.keys() & places:
         try:
-            wait_for_end(child, ends_s - time.monotonic())
+            wait_for_end(_looks[place], ends_s - time.monotonic())
         except subprocess.TimeoutExpired:
-            child.kill()
-            _killed.append(child)
+            _looks[place].kill()
             silent.add(place)
     return silent
 

@@ -124,11 +124,11 @@ def test_a_gluster_volume_of_the_same_name_in_another_cluster_is_not_changed() -
         volumes = f"<volInfo><volumes><volume><id>{own}</id></volume></volumes></volInfo>"
         return Completed(tuple(argv), 0, f"<cliOutput><opRet>0</opRet>{volumes}</cliOutput>", "")
 
-    (mount,) = parse_mountinfo("48 27 0:43 / /mnt rw - fuse.glusterfs 10.0.0.1:vol rw,user_id=0")
+    (mount,) = parse_mountinfo("48 27 0:43 / /mnt rw - fuse.glusterfs 10.0.0.1:/vol/a:b rw,user_id=0")
     (place,) = Bindings(GlusterTarget(Path("/mnt"), mount, runner=ask)).places(find("performance.io-thread-count"))
     with pytest.raises(EnvironmentLacksError, match="should be mounted, but is other"):
         place.write("33", ask)
-    assert not any("set" in argv for argv in asked)
+    assert not any("set" in argv for argv in asked) and place.read_words[-1] == "vol"
     texts = iter(("<a><volume><id>mounted</id></volume></a>", "<a/>"))
     with pytest.raises(MeasurementError, match="not of the volume mounted"):
         place.read(lambda argv, _=0.0: Completed(tuple(argv), 0, next(texts), ""))

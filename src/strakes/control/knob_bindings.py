@@ -17,6 +17,7 @@ from strakes.targets.answers import not_understood
 from strakes.targets.block_device import block_device_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Completed, Runner, Servers, share
 from strakes.targets.description import Server
+from strakes.targets.gluster import SOURCE
 from strakes.targets.lustre_lfs import ClientName, getname
 from strakes.targets.lustre_tool import queries, read_params
 from strakes.targets.target import Target
@@ -130,10 +131,7 @@ class Bindings:
 
     def words(self, knob: Knob, words: Sequence[str]) -> tuple[str, ...]:
         """Return a command of the catalogue, with its placeholders filled in."""
-        out: list[str] = []
-        for word in words:
-            out += self._ceph if word == "{ceph}" else (self._text(knob, word),)
-        return tuple(out)
+        return tuple(each for word in words for each in (self._ceph if word == "{ceph}" else (self._text(knob, word),)))
 
     def _text(self, knob: Knob, text: str) -> str:
         return _PLACEHOLDER.sub(lambda match: self._value(knob, match[1]), text)
@@ -189,7 +187,7 @@ class Bindings:
 
     @cached_property
     def _volume(self) -> str:
-        return self.target.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
+        return match["volume"] if (match := SOURCE.fullmatch(self.target.mount.source)) else ""
 
 
 def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:

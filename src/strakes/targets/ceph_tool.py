@@ -81,11 +81,10 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
 def _of_kernel(mount: Mount) -> Access:
     # The source is ``MONITORS:/DIR`` or, since Linux 5.17, ``USER@FSID.NAME=/DIR``.
     options = dict(option.partition("=")[::2] for option in mount.super_options)
-    user, at, rest = mount.source.partition("=")[0].partition("@")
-    name = options.get("name", user if at else "")
-    file_system = next((options[key.replace("-", "_")] for key in _FILE_SYSTEM if key.replace("-", "_") in options), "")
-    if at and not file_system:
-        file_system = rest.partition(".")[2]
+    user, named = match.groups() if (match := re.match(r"([^/@]*)@[^/.]*\.([^/]*)=/", mount.source)) else ("", "")
+    name = options.get("name", user)
+    given = (options[key.replace("-", "_")] for key in _FILE_SYSTEM if key.replace("-", "_") in options)
+    file_system = next(given, "") or named
     return Access(("--id", name) if name and not name.startswith("-") else (), file_system)
 
 

@@ -23,7 +23,7 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 
 # Source of a mount: HOSTS:/VOLUME/DIRECTORY. Exclude names with a leading hyphen, which commands take for options.
-_SOURCE = re.compile(r"(?!-)[\w.,:\[\]%-]+:/?(?!-)[\w-]+(/.*)?", re.DOTALL)
+SOURCE = re.compile(r"(?P<hosts>(?!-)[\w.,:\[\]%-]+):/?(?P<volume>(?!-)[\w-]+)(/.*)?", re.DOTALL)
 _SOCKET = re.compile(r"^[ \t]*option[ \t]+glusterd-sockfile[ \t]+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
 _SIZES = ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
@@ -61,7 +61,7 @@ class GlusterTarget(RemoteTarget):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        return _SOURCE.fullmatch(mount.source) is not None
+        return SOURCE.fullmatch(mount.source) is not None
 
     def _parts(self, known: Description) -> Description:
         return describe(self._volume, self._ask("volume", "status", self._name, "detail"))
@@ -85,11 +85,11 @@ class GlusterTarget(RemoteTarget):
 
     @property
     def _server(self) -> str:
-        return self.mount.source.rpartition(":")[0].split(",")[0]
+        return SOURCE.sub(r"\g<hosts>", self.mount.source).split(",")[0]
 
     @property
     def _name(self) -> str:
-        return self.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
+        return SOURCE.sub(r"\g<volume>", self.mount.source)
 
     @cached_property
     def _volume(self) -> ElementTree.Element:

@@ -132,7 +132,7 @@ def test_a_fuse_mount_is_queried_with_the_options_of_its_process(
     [
         ("10.0.0.1:6789,10.0.0.2:6789:/", "name=web,secret=<hidden>,mds_namespace=home", ("--id", "web"), "home"),
         ("web@0e7d.home=/", "mon_addr=10.0.0.1:6789", ("--id", "web"), "home"),
-        ("10.0.0.1:/dir", "acl", (), ""),
+        ("10.0.0.1:/dir@a.b=/", "acl", (), ""),
     ],
 )
 def test_a_kernel_mount_gives_its_own_client_name(

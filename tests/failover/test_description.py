@@ -46,7 +46,7 @@ _OF_A_PAIR = [
         ('webhook_url_file = "/etc/strakes/webhook-url"', f'webhook_url_file = "{path}"', "a path such as")
         for path in ("/etc/strakes/x;touch", "/etc/strakes/../shadow", "/etc/nologin", "/etc/strakes/alert-mail")
     ),
-    *(('name = "mdt0"', f'name = "{name}"', "digits and hyphens") for name in ("all", "net", "resource")),
+    *(('name = "mdt0"', f'name = "{name}"', "a name that drbd.conf") for name in ("all", "net", "resource")),
     ("clients = 2000", "clients = 99999999999", "to 2147483647"),
     *(('drbd = "8.4"', f'drbd = "8.4"\ntoken = "{time}"', "from 1 to 60 s") for time in ("0s", "700 s")),
     *(('mount = "/mnt/mdt0"', f'mount = "/mnt/mdt0"\n{key}', "to ") for key in ("minor = 1048576", "port = 65536")),

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -14,6 +15,7 @@ from strakes.base.errors import BadInputError, did_you_mean
 from strakes.base.toml_file import TomlFile, read_toml
 from strakes.base.units import parse_seconds
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, read_address
+from strakes.failover.facts import read_table
 from strakes.failover.known_options import DRBD_SECTIONS
 
 if TYPE_CHECKING:
@@ -24,55 +26,10 @@ _COROSYNC_PORTS = (5404, 5405, 5406)
 # Maximum number of nodes, not counting remote nodes: limit in the manual of the Red Hat High Availability Add-On.
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
-_NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
-# (pattern, description) of words and paths that need no quotation marks in configuration files.
-_WORD = (r"(?!-)[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes that does not begin with a dash")
-_PATH = r"(/(?!\.)[A-Za-z0-9@%_.:+,=-]+)+"
-# The run-book makes missing files of secrets: they are where no other program looks for files.
-_SECRET = (rf"/(etc/cluster|etc/strakes(?!/alert-)|opt|root){_PATH}", "a path such as /etc/strakes/bmc-password")
-# Directories of the system and of the cluster (Filesystem Hierarchy Standard), and those that only hold mount points.
-_STATE = r"var/lib/(apt|cluster|corosync|dnf|dpkg|drbd|NetworkManager|pacemaker|pcsd|rpm|strakes[\w-]*|systemd)"
-_SYSTEM = rf"s?bin|boot|dev|etc|lib\w*|proc|root|run|sys|tmp|usr|var(?!/lib/)|(home|media|mnt|opt|srv)(?!/)|{_STATE}"
 _VDEV = "mirror|raidz[123]?|draid[123]?(:[0-9]+[dcs])*|spare|log|cache|special|dedup"
-_MAILBOX = r"\w[\w.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
-
-
-def _one_of(*words: str) -> tuple[str, str]:
-    return "|".join(map(re.escape, words)), f"one of {', '.join(words)}"
-
-
-# Field of a dataclass -> (pattern of valid values, description of the pattern).
-_VALID: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("Cluster.name", "Network.name", "Node.name"), _NAME),
-    # drbdadm takes "all" for all resources of the node.
-    "ServedTarget.name": (rf"(?!(all|resource|global|common|include|{'|'.join(DRBD_SECTIONS)})$){_NAME[0]}", _NAME[1]),
-    "Bmc.user": _WORD,
-    **dict.fromkeys((f"Pdu.{one.name}" for one in fields(Pdu)), _WORD),
-    "Pdu.outlet": (r"[A-Za-z0-9_./,-]+", "the outlet's number or name"),  # Pacemaker splits pcmk_host_map at ":=;".
-    "Pdu.agent": (r"((external|rhcs)/)?[A-Za-z][\w.-]*", "the name of a fence agent, such as fence_apc_snmp"),
-    **dict.fromkeys(("Bmc.password_script", "Pdu.password_script", "Alerts.webhook_url_file"), _SECRET),
-    "Alerts.mail_to": (rf"(?a:{_MAILBOX}(,{_MAILBOX})*)", "a mail address, or several with commas"),
-    "Cluster.quorum_host": (r"[A-Za-z0-9][A-Za-z0-9.:-]*", "a host name or an address"),
-    **dict.fromkeys(("FileSystem.name", "ServedTarget.clients"), _WORD),
-    "ServedTarget.mount": (rf"(?!/({_SYSTEM})(/|$)){_PATH}", "a path such as /mnt/mdt0 or /srv/home"),
-    "Pdu.snmp_version": _one_of("1", "2c", "3"),
-    "Cluster.drbd": _one_of("8.4", "9"),
-    **dict.fromkeys(("Network.switch", "Network.stands_in_for"), (r"[\w .,:/()+'-]{0,200}", "a text without markup")),
-    "Network.interface": (r"[A-Za-z0-9_.-]{1,15}", "the name of a network card, such as bond0"),
-    "FileSystem.kind": _one_of("lustre", "nfs", "service"),
-    "FileSystem.lnet": (r"(tcp|o2ib|kfi|gni|efa)\d{0,3}", 'a network of LNet, such as "tcp" or "o2ib1"'),
-    "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
-    "ServedTarget.file_system": _one_of("ext4", "xfs"),
-}
 _MOST = (1 << 31) - 1  # Largest valid number: Pacemaker parses numbers as 32-bit integers (manual page).
-# Field -> least and most.
-_RANGES: Mapping[str, tuple[int, int]] = {
-    "Cluster.token_s": (1, 60),  # Corosync's time to notice a failure is 2.2 times the token.
-    "Cluster.resync_mib_per_s": (1, 4096),  # drbd.conf(5): c-max-rate
-    "ServedTarget.minor": (0, (1 << 20) - 1),  # Linux: 20 bits
-    "ServedTarget.index": (0, 0xFFFE),  # mkfs.lustre: 0xFFFF is no index
-    **dict.fromkeys(("Bmc.port", "ServedTarget.port"), (1, 65535)),
-}
+# Words of drbdadm and drbd.conf that a resource cannot have as its name. "all" means all resources of the node.
+_OF_DRBD = ("all", "resource", "global", "common", "include", *DRBD_SECTIONS)
 _SHAPES: Mapping[object, str] = {
     str: "a text",
     bool: "true or false",
@@ -81,6 +38,12 @@ _SHAPES: Mapping[object, str] = {
     tuple[str, ...]: "a list of texts",
     dict[str, str]: "a table of texts",
 }
+
+
+@cache
+def _types() -> Mapping[str, tuple[str, str]]:
+    rows = read_table("options/description")["type"]
+    return {field: (row["pattern"], row["wanted"]) for row in rows for field in row["fields"].split()}
 
 
 @dataclass(frozen=True)
@@ -104,8 +67,8 @@ class _Table:
 
     def value(self, key: str, shape: object, name: str = "", may_be_empty: object = False) -> Any:
         value: Any = self.values.get(key)
-        least, most = _RANGES.get(name, (0, _MOST))
-        pattern, wanted = _VALID.get(name, ("", _SHAPES[shape].format(least, most)))
+        least, most = read_table("options/description")["ranges"].get(name, (0, _MOST))
+        pattern, wanted = _types().get(name, ("", _SHAPES[shape].format(least, most)))
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         # A control character or line break would damage the XML and configuration files of the plan.
         if any(not text.isprintable() for text in _texts(value)):
@@ -200,7 +163,7 @@ def described(file: TomlFile) -> Cluster:
 
 def _network(name: str, table: _Table) -> Network:
     found = table.read(Network, name=name)
-    if not re.fullmatch(_NAME[0], name):
+    if not re.fullmatch(_types()["Network.name"][0], name):
         raise BadInputError(f"not a valid name for a network: {name!r}", where=table.where)
     try:
         ipaddress.ip_network(found.subnet)
@@ -267,6 +230,7 @@ def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> 
         given |= {"role": "", "index": 0} | ({"file_system": "zfs"} if given["pool"] else {})
     given |= ({} if kind == "service" else {"units": ()}) | ({} if kind == "nfs" else {"clients": ""})
     target = table.read(ServedTarget, *keys, needs=("role", "address", "units", "clients"), **given)
+    table.require(target.name not in _OF_DRBD, "name", "a name that drbd.conf does not use")
     table.require(target.prefers in nodes, "prefers", f"one of {', '.join(nodes)}")
     table.require(target.port not in _COROSYNC_PORTS, "port", "a port that Corosync does not use")
     right = all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9@_.:-]*(?<!\.target)", unit) for unit in target.units)
@@ -307,7 +271,11 @@ def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _is_device(path: str) -> bool:
-    return bool(re.fullmatch(_WORD[0], path)) and path.startswith("/dev/") and not re.search(r"/\.{0,2}/", f"{path}/")
+    return (
+        bool(re.fullmatch(_types()["word"][0], path))
+        and path.startswith("/dev/")
+        and not re.search(r"/\.{0,2}/", f"{path}/")
+    )
 
 
 def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:

@@ -147,16 +147,17 @@ def outcome_of(
         (acknowledged if operation.acknowledged else failed).add((operation.rank, operation.number))
     for rank, due_s in waiting.items():
         done.setdefault(str(rank), []).append(ClientOperation(due_s, until_s, PENDING))
-    trusted = (key for key in acknowledged if read is None or key[0] in unread)
-    found = {**(read or {}), **{key: expected.get(key, "") for key in trusted}}
-    damaged = {key for key in acknowledged & found.keys() if found[key] != expected.get(key, "")}
+    found, checked = read or {}, acknowledged
+    if read is None or unread:
+        checked = {key for key in acknowledged if read is not None and key[0] not in unread}
+    damaged = {key for key in checked & found.keys() if found[key] != expected.get(key, "")}
     errors = Counter(operation.errno for operation in log if not operation.acknowledged)
     return DrillOutcome(
         line=timeline("drill", fault_s, moments, outages_of(done, fault_s), targets),
         clients=clients,
         acknowledged=len(acknowledged),
         failed=len(failed),
-        lost=len(acknowledged - found.keys()) + len(damaged),
+        lost=len(checked - found.keys()) + len(damaged),
         damaged=len(damaged),
         unanswered=len(failed & found.keys()),
         # All names are unique, so EEXIST means that an earlier attempt succeeded but its reply was lost.

@@ -323,11 +323,6 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
             power[0] = argv[-1]
         return Completed(tuple(argv), int(refused), f"Chassis Power is {power[0]}\n", "")
 
-    def cluster(argv: Sequence[str], timeout_s: float = 1.0) -> Completed:
-        done = bmc(argv, timeout_s)
-        power[0] = "off" if argv[-1] == "status" else power[0]
-        return done
-
     mount = Mount(1, 0, 1, "/", "/home", (), "nfs4", "server:/home", ())
     with monkeypatch.context() as patch:
         patch.setattr("strakes.control.fault.mount_of", lambda _path: mount)
@@ -343,8 +338,9 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
     assert power == ["off"] and moments[-1].text == "the command has ended" and fault.lacking()
     undo = fault.undo
     assert isinstance(undo, RunCommand) and undo.stays_s == 60.0  # the default of stonith-timeout
+    cut_again = [Completed((), 0, f"Chassis Power is {word}\n", "") for word in ("on", "on", "off")]
     with pytest.raises(MeasurementError, match="no output with 'Chassis Power is on'"):
-        undo.do(cluster)  # It cuts the power again.
+        undo.do(Mock(side_effect=cut_again))
     for _ in range(2):
         replace(undo, stays_s=0.1).do(bmc)
         assert power == ["on"] and not fault.lacking()

@@ -200,9 +200,11 @@ class RepairLab(Undo):
 
     def do(self, ask: Runner = run_unmarked) -> str:
         lab = status_in(Path(self.lab) if os.path.isabs(self.lab) else directory_of(self.lab))
-        if lab is not None and self.server:
+        if lab is None:
+            return f"nothing, because the lab {Path(self.lab).name} does not exist"
+        if self.server:
             start_metadata_server(Path(lab.directory), self.server)
-        elif lab is not None:
+        else:
             Pair(lab.facts).restore()
         return ""
 

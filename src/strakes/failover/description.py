@@ -42,7 +42,7 @@ _SHAPES: Mapping[object, str] = {
 
 @cache
 def _types() -> Mapping[str, tuple[str, str]]:
-    rows = read_table("options/description")["type"]
+    rows = read_table("description")["type"]
     return {field: (row["pattern"], row["wanted"]) for row in rows for field in row["fields"].split()}
 
 
@@ -67,7 +67,7 @@ class _Table:
 
     def value(self, key: str, shape: object, name: str = "", may_be_empty: object = False) -> Any:
         value: Any = self.values.get(key)
-        least, most = read_table("options/description")["ranges"].get(name, (0, _MOST))
+        least, most = read_table("description")["ranges"].get(name, (0, _MOST))
         pattern, wanted = _types().get(name, ("", _SHAPES[shape].format(least, most)))
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         # A control character or line break would damage the XML and configuration files of the plan.
@@ -200,7 +200,7 @@ def _require_in(network: str, address: str, networks: tuple[Network, ...], where
     if not read_address(address):
         raise BadInputError("not an address", where=where, why=f"it is {address!r}")
     if not known[network].holds(address):
-        raise BadInputError(f"{address} is not in {known[network].subnet}, the subnet of {network}", where=where)
+        raise BadInputError(f"{address} is no host in {known[network].subnet}, the subnet of {network}", where=where)
 
 
 def _file_system(table: _Table, networks: tuple[Network, ...]) -> FileSystem:

@@ -28,7 +28,7 @@ from strakes.base.processes import process_start, python_module
 from strakes.control import drill_guard as guard
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import MountTargets, RepairLab, RunCommand, Undo
-from strakes.control.fault import Ask, PowerOff
+from strakes.control.fault import Ask, CommandFault, PowerOff
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.mountinfo import Mount
 
@@ -328,6 +328,8 @@ def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no
         patch.setattr("strakes.control.fault.mount_of", lambda _path: mount)
         with pytest.raises(BadInputError, match="make the password file unreadable"):
             PowerOff(ask)
+        with pytest.raises(EnvironmentLacksError, match="file system of DIR"):
+            CommandFault(replace(ask, fault_command="true", restore_command="true"))
     repeating = Completed((), 1, "", "RAKP 2: swordfish is wrong")
     with pytest.raises(EnvironmentLacksError, match=r"RAKP 2: \.\.\. is wrong"):
         PowerOff(replace(ask, bmc_password_file=secret), lambda *_: repeating)

@@ -127,14 +127,22 @@ class CommandFault(OneCommand):
     def __init__(self, ask: Ask) -> None:
         self._run = run_unmarked
         self._strike = _program("--fault-command", ask.fault_command)
-        self.undo = RunCommand(_program("--restore-command", ask.restore_command)) if ask.restore_command else None
+        undo = _program("--restore-command", ask.restore_command, ask.directory) if ask.restore_command else ()
+        self.undo = RunCommand(undo) if undo else None
         self.text = f"run: {shown_command(self._strike)}"
 
 
-def _program(option: str, text: str) -> tuple[str, ...]:
-    words = words_of(option, text)
-    if shutil.which(words[0], path=search_path()) is None:  # Do not cause a fault that cannot be undone.
-        raise EnvironmentLacksError(f"{shlex.quote(words[0])} cannot be started", where=option, why="it is not found")
+def _program(option: str, text: str, drilled: Path | None = None) -> tuple[str, ...]:
+    words, why = words_of(option, text), ""
+    found = shutil.which(words[0], path=search_path())
+    if found is None:
+        why = "it is not found"
+    elif drilled and (its := mount_of(Path(found))).remote:
+        mount = mount_of(drilled)
+        same = (its.major, its.minor) == (mount.major, mount.minor)
+        why = "it is on the file system of DIR, which may not answer then" if same else ""
+    if why:  # Do not cause a fault that cannot be undone.
+        raise EnvironmentLacksError(f"{shlex.quote(words[0])} cannot be started", where=option, why=why)
     return words
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -23,8 +24,10 @@ _NAMESPACE_DELAY_S = 3
 
 def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: str) -> Cluster:
     """Return a cluster of two nodes. It has two heartbeat links, and a management network with a BMC for each node."""
-    text = rendered("cluster.toml", lab=directory, token_s=token_s, device=device, mount=mount, drbd=drbd)
-    return described(parse_toml(text, "cluster.toml", "cluster"))
+    text = rendered("cluster.toml", token_s=token_s, device=device, mount=mount, drbd=drbd)
+    found, secret = described(parse_toml(text, "cluster.toml", "cluster")), str(directory / "bmc-password")
+    nodes = (replace(node, bmc=replace(node.bmc, password_script=secret)) for node in found.nodes)
+    return replace(found, nodes=tuple(nodes), alerts=replace(found.alerts, webhook_url_file=str(directory / WEBHOOK)))
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:

@@ -136,7 +136,9 @@ def test_a_drill_whose_guard_cannot_be_started_leaves_no_record(monkeypatch: pyt
         assert journal.read_all(default_root()) == ((), ())
 
 
-def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(
+    strakes: StrakesRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     undone, struck = tmp_path / "undone", tmp_path / "struck"
     for begins, is_caused, within_s in (
         (True, True, -guard._LATE_S),
@@ -161,6 +163,8 @@ def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes:
         promise.close()
     # The drill is killed while its guard starts.
     record = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))  # as ./strakes
     promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("true",)))
     with record.open("r+b") as file, subprocess.Popen(["true"], stdin=subprocess.PIPE) as gone:
         gone.wait()
@@ -168,6 +172,7 @@ def test_the_guard_undoes_a_fault_in_time_although_its_drill_is_stopped(strakes:
         descriptors = (file.fileno(), promise._pipe)
         subprocess.run(words, stdin=subprocess.DEVNULL, stdout=gone.stdin, pass_fds=descriptors, check=True)
     assert not record.exists() and not undone.exists()
+    os.close(journal._copy_of_guard(journal.read_all(default_root())[0][0].path.name))
     promise.close()
     for begin, keep in ((True, True), (True, False), (False, False)):
         promise = guard.Promise(default_root(), "pulled the plug", RunCommand(("touch", str(undone))))

@@ -103,10 +103,11 @@ def _copy_of_guard(name: str) -> int:
     """Open the copy of a record in the memory of its guard, which locks this copy. Return -1 if there is no guard."""
     for pid, session, *_ in running_processes():
         words = trusted_words(Path("/proc", str(pid)), "cmdline") if pid == session else []
-        if words[3:4] == [b"strakes.control.drill_guard"] and words[4].endswith(name.encode()):
-            with suppress(OSError):
+        with suppress(ValueError, OSError):
+            at = words.index(b"strakes.control.drill_guard")  # Options of Python are before it.
+            if words[at + 1].endswith(name.encode()):
                 os.kill(pid, signal.SIGCONT)
-                return os.open(f"/proc/{pid}/fd/{int(words[5])}", os.O_RDWR | os.O_CLOEXEC)
+                return os.open(f"/proc/{pid}/fd/{int(words[at + 2])}", os.O_RDWR | os.O_CLOEXEC)
     return -1
 
 

@@ -60,6 +60,8 @@ _OF_OTHERS = [
     ("lustre-active-active", "index = 1", "index = 0", "the same index of a metadata target is given twice"),
     ("lustre-active-active", 'mds1 = "/dev/md/mdt1"', 'mds1 = "/dev/md/mdt0"', "the same device is given twice"),
     ("nfs", "192.168.10.10/24", "192.168.10.1/24", "the address of home is taken"),
+    ("nfs", "192.168.10.10/24", "192.168.10.254/24", "belongs to another machine"),
+    ("nfs", "[cluster]", '[cluster]\nquorum_host = "NFS1."', "on one of the machines"),
     ("nfs", "192.168.10.10/24", "172.16.0.10/24", "the address of home is not in a network"),
     *(("nfs", "192.168.10.10/24", f"192.168.10.10{bits}", "the prefix length of home") for bits in ("", "/0", "/8")),
     ("lustre-active-active", "/mnt/mdt0", "/mnt/mgs/mdt0", "the mount point of mdt0 is inside that of mgs"),

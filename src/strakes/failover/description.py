@@ -197,7 +197,7 @@ def _require_in(network: str, address: str, networks: tuple[Network, ...], where
     known = {one.name: one for one in networks}
     if network not in known:
         raise BadInputError(f"unknown network: {network!r}", where=where, remedy=did_you_mean(network, known))
-    if not read_address(address):
+    if not read_address(address) or "%" in address:
         raise BadInputError("not an address", where=where, why=f"it is {address!r}")
     if not known[network].holds(address):
         raise BadInputError(f"{address} is no host in {known[network].subnet}, the subnet of {network}", where=where)
@@ -338,22 +338,30 @@ def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
 
 def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     taken = {
-        address: node.name
+        _spelled(address): node.name
         for node in cluster.nodes
         for address in (*node.addresses.values(), node.bmc.address, node.name, *(pdu.address for pdu in node.pdus))
     }
-    host = cluster.quorum_host
+    host = _spelled(cluster.quorum_host)
+    if re.fullmatch(r"[\d.]+", host) and not read_address(host):
+        yield "the quorum device has no address", host, ""
     if host in taken:
         why = f"{host} is {taken[host]}"
         yield "the quorum device is on one of the machines in the cluster", why, "Give a third machine as quorum_host."
+    taken |= dict.fromkeys([host, *map(_spelled, cluster.file_system.watch)], "another machine")
     for target in cluster.targets:
         address, _, bits = target.address.partition("/")
-        if address and address in (*taken, host):
-            yield f"the address of {target.name} is taken", f"{address} belongs to another machine", ""
+        if address and _spelled(address) in taken:
+            yield f"the address of {target.name} is taken", f"{address} belongs to {taken[_spelled(address)]}", ""
         subnets = [ipaddress.ip_network(network.subnet) for network in cluster.networks if network.holds(address)]
-        if address and not subnets:
+        if address and (not subnets or "%" in address):
             yield f"the address of {target.name} is not in a network", address, ""
         # With a shorter prefix, the address would bring a route to other networks.
         if subnets and bits not in {str(subnet.prefixlen) for subnet in subnets}:
             yield f"the prefix length of {target.name} is not that of its network", target.address, ""
-        taken[address] = target.name
+        taken[_spelled(address)] = target.name
+
+
+def _spelled(address: str) -> str:
+    """Return one spelling of an address or a host name."""
+    return str(read_address(address) or address.lower().rstrip(".")).partition("%")[0]

@@ -92,7 +92,7 @@ def test_a_fault_that_fails_is_reported_also_if_the_caller_ignores_the_ends_of_c
         ("drbd-disconnect", {}, "not on a DRBD device"),
         ("command", {}, "is empty"),
         ("command", {"fault_command": "sh -c 'x"}, "cannot be read"),
-        ("command", {"fault_command": "true", "restore_command": "/nowhere/ip up"}, "/nowhere/ip cannot be started"),
+        ("command", {"fault_command": "true", "restore_command": "/nowhere/ip up"}, "/nowhere/ip is not found"),
         ("mds-stop", {"restore_command": "true"}, "--restore-command cannot be used with the fault mds-stop"),
         ("power-off", {"bmc": "fe80::1"}, "--bmc and --bmc-password-file are required"),
         ("earthquake", {}, "no fault"),

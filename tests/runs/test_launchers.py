@@ -82,6 +82,7 @@ def test_a_command_template_is_filled_in() -> None:
     [
         ("jsrun -n {ranks}", (), "lacks {engine}"),
         ("jsrun -n {ranks.x} {engine}", (), "unknown placeholder {ranks.x}"),
+        ("jsrun -n {ranks} x{engine} {engine}", (), "{engine} is not a word by itself"),
         ("jsrun -n {ranks} {engine}", ("a",), "lacks {hosts}"),
         ("jsrun -r {ranks_per_node} {engine}", (), "--ranks-per-node"),
         ("jsrun '{engine}", (), "No closing quotation"),

@@ -11,13 +11,14 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import closing, open_kept, owner_of
-from strakes.base.foreign_text import shown_command
+from strakes.base.foreign_text import remember_secrets, shown_command
 from strakes.base.processes import words_of
 from strakes.control.drill_undo import RunCommand, Undo, remember_password
 from strakes.failover.timeline import Moment
@@ -127,22 +128,24 @@ class CommandFault(OneCommand):
     def __init__(self, ask: Ask) -> None:
         self._run = run_unmarked
         self._strike = _program("--fault-command", ask.fault_command)
+        remember_secrets(self._strike)  # before the first message
         undo = _program("--restore-command", ask.restore_command, ask.directory) if ask.restore_command else ()
         self.undo = RunCommand(undo) if undo else None
         self.text = f"run: {shown_command(self._strike)}"
 
 
 def _program(option: str, text: str, drilled: Path | None = None) -> tuple[str, ...]:
-    words, why = words_of(option, text), ""
-    found = shutil.which(words[0], path=search_path())
-    if found is None:
-        why = "it is not found"
-    elif drilled and (its := mount_of(Path(found))).remote:
-        mount = mount_of(drilled)
-        same = (its.major, its.minor) == (mount.major, mount.minor)
-        why = "it is on the file system of DIR, which may not answer then" if same else ""
-    if why:  # Do not cause a fault that cannot be undone.
-        raise EnvironmentLacksError(f"{shlex.quote(words[0])} cannot be started", where=option, why=why)
+    words = words_of(option, text)
+    found, what = shutil.which(words[0], path=search_path()), "the command cannot be started"
+    if found is None:  # Do not cause a fault that cannot be undone.
+        raise EnvironmentLacksError(what, where=option, why=f"{shlex.quote(words[0])} is not found")
+    if drilled and (mount := mount_of(drilled)).remote:
+        for word in (found, *words[1:]):
+            with suppress(OSError):
+                its = mount_of(Path(word))
+                if (its.major, its.minor) == (mount.major, mount.minor) and os.path.isfile(word):
+                    why = f"{word} is on the file system of DIR, which may not answer then"
+                    raise EnvironmentLacksError(what, where=option, why=why)
     return words
 
 

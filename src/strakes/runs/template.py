@@ -46,9 +46,13 @@ def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
             raise ValueError(f"{{{lacking[0]}}} needs --ranks-per-node N")
         if _ENGINE not in words or (hosts and "{hosts}" not in template):
             raise ValueError("it lacks {hosts}" if _ENGINE in words else "it lacks {engine}")
-        if unknown := set(re.findall(r"\{([^{}]*)\}", template)) - {"engine", *values}:
-            raise ValueError(f"unknown placeholder {{{min(unknown)}}}")
-        own = [re.sub(r"\{(\w+)\}", lambda field: str(values[field[1]]), word) for word in words if word != _ENGINE]
+        given = [word for word in words if word != _ENGINE]
+        if unknown := set(re.findall(r"\{([^{}]*)\}", " ".join(given))) - values.keys():
+            wrong = (
+                "{engine} is not a word by itself" if "engine" in unknown else f"unknown placeholder {{{min(unknown)}}}"
+            )
+            raise ValueError(wrong)
+        own = [re.sub(r"\{(\w+)\}", lambda field: str(values[field[1]]), word) for word in given]
         place = words.index(_ENGINE)
         return [*own[:place], *engine, *own[place:]]
     except ValueError as error:

@@ -126,7 +126,8 @@ class Promise:
         except subprocess.TimeoutExpired:
             if self._over:
                 self._guard.kill()
-                say(f"process {self._guard.pid}, which had no more to undo, did not end and was killed")
+                may = "a command that undoes the fault may still run"
+                say(f"process {self._guard.pid} did not end and was killed; {may}")
             else:
                 say(self.leave())
         self._guard.stdout.close()
